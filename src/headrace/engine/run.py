@@ -156,11 +156,11 @@ class Run:
         keep_freed_memory()
         exiting.hold()
         self._figures.begin()
-        self._root = self._made(state)
+        self._root = root = self._made(state)
         self._watch.begin(may_hang=may_hang(self._plan))
         if self._phase in (CLOSING, CLOSED):  # by another thread, which saw no stages yet
             self._watch.end()
-            self._root.stop()
+            root.stop()  # which by now may be given back
             with self._pulling:
                 self._give_back()
 

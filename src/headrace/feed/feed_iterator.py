@@ -58,6 +58,9 @@ class FeedIterator(ElementIterator):
         ITERATORS.begins(self)
 
     def __next__(self) -> Any:
+        self._iterator.refuse_own_functions()
+        self._refuse_others()
+        self._is_asked = True  # no call since it was looked at: no thread came between
         try:
             return self._next()
         except (StopIteration, HeadraceError):
@@ -65,6 +68,8 @@ class FeedIterator(ElementIterator):
         except BaseException:
             self.close()  # Ctrl-C, or a fault of the transfer's own: nothing can go on from here
             raise
+        finally:
+            self._is_asked = False
 
     def _next(self) -> Any:
         if self._ended:
@@ -133,7 +138,10 @@ class FeedIterator(ElementIterator):
 
         Raises:
             InvalidArgumentError: the state is of another plan, of another version, or damaged.
+            FailedPreconditionError: another thread is taking an element, or a function of the dataset's asks.
         """
+        self._iterator.refuse_own_functions()
+        self._refuse_others()
         self._stop()
         self._iterator.load_state_dict(state, allow=allow)
         self.position.bookmark, self.position.ended = self._iterator.bookmark(), False

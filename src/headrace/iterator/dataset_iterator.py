@@ -6,12 +6,15 @@ What always holds:
 - It closes itself at the end, and when it is dropped, whether by ``break``, by an exception, by the garbage
   collector or at the interpreter's exit. ``close`` may come at any time, and any number of times.
 - An error of one element leaves it usable: the next call goes on with the next element.
+- One thread at a time takes elements: another that asks meanwhile is refused, and nothing is lost by that. Its state may be taken
+  by any thread.
 - Ctrl-C ends the run, wherever in ``next`` it comes, and the state is then that of what was delivered: a position changes in
   lines where no signal is looked for (``reader_position``).
 """
 
 from __future__ import annotations
 
+import operator
 import threading
 import weakref
 from collections.abc import Collection, Iterator
@@ -47,7 +50,7 @@ __all__ = ["DatasetIterator"]
 class DatasetIterator(Chained, ReaderPosition, ElementIterator):
     """Delivers the elements of one epoch; made by ``iter(dataset)``.
 
-    One thread at a time may use it.
+    One thread at a time may take elements from it.
 
     Example:
         >>> import headrace as hr
@@ -103,13 +106,29 @@ class DatasetIterator(Chained, ReaderPosition, ElementIterator):
             yield [first, *self._rows]
 
     def _next_block(self) -> Iterator[Element]:
+        self.refuse_own_functions()
+        self._refuse_others()
+        self._is_asked = True  # no call since it was looked at: no thread came between
+        try:
+            # Another thread may have asked just before.
+            return self._rows if operator.length_hint(self._rows) else self._asked_block()
+        finally:
+            self._is_asked = False
+
+    def refuse_own_functions(self) -> None:
+        """Refuses to be used by a function of its own plan, which would wait for itself.
+
+        Raises:
+            FailedPreconditionError: it is.
+        """
+        if (run := self._run) is not None:
+            run.refuse_own_functions()
+
+    def _asked_block(self) -> Iterator[Element]:
         if self._phase in (ENDED, LOST):
             self._shut()  # where another thread closed it just when the run began
             raise StopIteration
         start = self._now_s()
-        run = self._run
-        if run is not None:
-            run.refuse_own_functions()
         try:
             item = self._next_item() if self._joint is None else self._next_step(self._joint)
         except HeadraceError:
@@ -223,12 +242,15 @@ class DatasetIterator(Chained, ReaderPosition, ElementIterator):
             InvalidArgumentError: the state is of another plan (the first node that differs is named, and the word that would allow
                 it), of another version, or damaged; or what changed stands where an operation holds elements that it would
                 have made otherwise. The iterator is then as it was.
+            FailedPreconditionError: another thread is taking an element, or a function of the dataset's asks.
         """
         allowed = frozenset[str]()
         if allow:
             from headrace.plan.changes import checked_words
 
             allowed = checked_words(allow)
+        self.refuse_own_functions()
+        self._refuse_others()
         start = RunStart.saved(state, self._built, self._options, self._identity, allowed)
         self._shut()
         self._run = None
@@ -304,12 +326,15 @@ class DatasetIterator(Chained, ReaderPosition, ElementIterator):
 
     def close(self) -> None:
         """Ends the run: every thread is joined, every file closed. The state stays as it was."""
+        with self._turning:
+            self._phase = NEXT[self._phase, END]  # before what is at hand is dropped: another thread gets no more
         self._drop_rows()
         self._end()
 
     def leave_to_parent(self) -> None:
         """Leaves its run to the process that this one is a copy of."""
         self._turning = threading.RLock()  # which a thread of the other process may have held
+        self._is_asked = False  # as above
         self._drop_rows()
         if self._finalizer is not None:
             self._finalizer.detach()

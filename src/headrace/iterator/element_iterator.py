@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from headrace.coordination.closing import Closing
-from headrace.errors import OutOfRangeError
+from headrace.errors import FailedPreconditionError, OutOfRangeError
 
 __all__ = ["ElementIterator"]
 
@@ -19,6 +19,18 @@ class ElementIterator(Iterator[Any], Closing):
             f"a {type(self).__name__} cannot be copied or pickled: save its state_dict(), and give it to load_state_dict() of another "
             "iterator of the dataset"
         )
+
+    _is_asked = False  # whether a thread is taking an element, other than one that is at hand
+
+    def _refuse_others(self) -> None:
+        """Refuses a thread that asks while another does.
+
+        Raises:
+            FailedPreconditionError: another does.
+        """
+        if self._is_asked:
+            message = "another thread is taking an element from this iterator: one thread at a time may, as with a lock around next()"
+            raise FailedPreconditionError(message)
 
     def get_next(self) -> Any:
         """Returns the next element.

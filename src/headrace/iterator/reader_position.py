@@ -70,11 +70,12 @@ class ReaderPosition:
 
         For callers that read ahead, as feeding a device does: it costs a reference, where a state costs its writing.
         """
-        delivered = self._delivered
-        count = self._start.delivered + self._delivered_before + delivered
+        # They belong together: there is no call between them, and no other thread. What it takes of these rows then is counted.
+        rows, length, cursor, before = self._rows, self._block_length, self._cursor, self._delivered_before
+        delivered = length - operator.length_hint(rows)
+        count = self._start.delivered + before + delivered
         back = self._earlier
-        earlier = None if back is None else back.before(self._cursor, self._delivered_before, delivered)
-        cursor = self._cursor
+        earlier = None if back is None else back.before(cursor, before, delivered)
         if self._is_beside and cursor is not None:  # who ends the run has to know which positions will be asked for
             cursor, delivered = cursor.advance(delivered), 0
         bookmark = functools.partial(
@@ -134,11 +135,24 @@ class ReaderPosition:
 
     def _drop_rows(self) -> None:
         """Goes behind what was delivered, without what is at hand."""
-        rows, delivered, none = self._rows, self._delivered, iter(())
-        cursor = None if self._cursor is None else self._cursor.advance(delivered)
-        before = self._delivered_before + delivered
-        self._rows, self._block_length, self._cursor, self._delivered_before = none, 0, cursor, before
-        deque(rows, maxlen=0)  # the chain has them at hand, too
+        none: Iterator[Element] = iter(())
+        while True:
+            rows, length, cursor, before = self._rows, self._block_length, self._cursor, self._delivered_before
+            delivered = length - operator.length_hint(rows)
+            after = None if cursor is None else cursor.advance(delivered)
+            if self._rows is rows:  # else another thread got a block meanwhile; no call from here on
+                self._rows, self._block_length, self._cursor, self._delivered_before = (
+                    none,
+                    0,
+                    after,
+                    before + delivered,
+                )
+                break
+        if taken := length - delivered - len(list(rows)):  # the chain has them at hand, too; another thread took some
+            self._cursor, self._delivered_before = (
+                None if after is None else after.advance(taken),
+                before + delivered + taken,
+            )
 
     def _stand_at(self, start: RunStart) -> None:
         """Stands where a run begins."""
