@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import collections
 import copy
-import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
@@ -28,6 +27,7 @@ from headrace.elements.record_classes import (
     made_of_fields,
     register_record,
 )
+from headrace.elements.rows_and_columns import columns_of_parts
 from headrace.elements.structure import NAMESPACE, Element, flatten, unflatten
 
 __all__ = ["FIXED", "copied", "copied_array", "has_fixed_contents", "read_only", "read_only_array", "read_only_rows"]
@@ -79,17 +79,28 @@ def read_only_rows(rows: list[Element], kinds: AbstractSet[type] | None = None) 
     kinds = kinds or set(map(type, rows))
     if kinds <= FIXED:
         return rows
-    # The types of all leaves are found in one go over all rows: row by row, to look costs more than to copy.
-    if kinds == {tuple} and FIXED.issuperset(map(type, itertools.chain.from_iterable(rows))):
-        return rows
-    if kinds == {dict} and FIXED.issuperset(map(type, itertools.chain.from_iterable(map(dict.values, rows)))):
-        return list(map(dict, rows))
     if kinds == {np.ndarray} and not any(dtype.hasobject for dtype in {array.dtype for array in rows}):
         views = [array.view() for array in rows]
         for view in views:
             view.setflags(_NOT)
         return views
-    return list(map(read_only, rows))
+    # Part by part, over all rows: row by row, to look at the types costs more than to copy.
+    parts = columns_of_parts(rows, kinds)
+    if parts is None:
+        return list(map(read_only, rows))
+    changed = [(key, seen) for key, column in parts if (seen := _read_only_part(column)) is not column]
+    if kinds == {tuple}:
+        return list(zip(*(dict(parts) | dict(changed)).values(), strict=True)) if changed else rows
+    made = list(map(dict, rows))  # each with its keys in its own order
+    for key, seen in changed:
+        for row, part in zip(made, seen, strict=True):
+            row[key] = part
+    return made
+
+
+def _read_only_part(column: Sequence[Any]) -> Sequence[Any]:
+    kinds = set(map(type, column))
+    return column if kinds <= FIXED else read_only_rows(list(column), kinds)
 
 
 def read_only_array(array: np.ndarray) -> np.ndarray:

@@ -26,6 +26,7 @@ from headrace.errors import InvalidArgumentError
 
 __all__ = [
     "columns_of",
+    "columns_of_parts",
     "needs_rows",
     "normalize_rows",
     "rows_of",
@@ -62,7 +63,7 @@ def normalize_rows(rows: list[Element], kinds: AbstractSet[type]) -> list[Elemen
 def _is_normal(rows: Sequence[Element], kinds: AbstractSet[type]) -> bool:
     """Returns whether all leaves of these rows are what they should be already."""
     if not kinds <= NORMAL_LEAVES:
-        columns = _columns_of_parts(rows, kinds)
+        columns = columns_of_parts(rows, kinds)
         return columns is not None and all(_is_normal(column, set(map(type, column))) for _, column in columns)
     if np.ndarray not in kinds:
         return True
@@ -70,7 +71,7 @@ def _is_normal(rows: Sequence[Element], kinds: AbstractSet[type]) -> bool:
     return not any(dtype.kind in NUMPYS_TEXTS for dtype in set(map(_dtype, arrays)))  # few dtypes, of many arrays
 
 
-def _columns_of_parts(rows: Sequence[Element], kinds: AbstractSet[type]) -> list[tuple[Any, Sequence[Any]]] | None:
+def columns_of_parts(rows: Sequence[Element], kinds: AbstractSet[type]) -> list[tuple[Any, Sequence[Any]]] | None:
     """Returns the parts of tuples or dicts, each with its key, in the order of the first; None where they differ in these."""
     if kinds not in ({tuple}, {dict}) or len(set(map(len, rows))) != 1:
         return None
@@ -156,7 +157,7 @@ _Column = tuple[Sequence[Any], AbstractSet[type] | None]
 def _transposed(rows: Sequence[Element], kinds: AbstractSet[type]) -> tuple[TreeDef, list[_Column]]:
     if kinds <= PLAIN_LEAVES:
         return LEAF, [(rows, kinds)]
-    columns = _columns_of_parts(rows, kinds)
+    columns = columns_of_parts(rows, kinds)
     if columns is None:
         return _transposed_named_tuples(rows, kinds) or _transpose_any(rows)
     parts = {key: _transposed(column, set(map(type, column))) for key, column in columns}

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases.structures import Pair, Sample
 
-from headrace.elements.ownership import read_only_rows
+from headrace.elements.ownership import read_only, read_only_rows
 from headrace.elements.rows_and_columns import columns_of, normalize_rows, rows_of, rows_of_leaves, scalars_as_elements
 from headrace.elements.structure import flatten, normalize, paths_of, stack, unflatten
 from headrace.errors import InvalidArgumentError
@@ -57,6 +57,10 @@ ROWS = (
 )
 
 
+def sum_of_lists(lists: list[list[Any]]) -> list[Any]:
+    return [item for items in lists for item in items]
+
+
 @given(ROWS)
 def test_rows_that_become_columns_come_back_as_they_were(rows: list[Any]) -> None:
     treedef, columns = columns_of(rows)
@@ -85,6 +89,24 @@ def test_flattening_and_normalizing_change_nothing_that_is_normal(rows: list[Any
         assert len(paths_of(treedef)) == len(leaves)
     assert all(map(same, normalize_rows(rows, set(map(type, rows))), rows))
     assert all(map(same, read_only_rows(rows), rows))
+
+
+@given(st.lists(st.one_of(ROWS, ROWS, st.just([{"b": 1, "a": np.zeros(2)}])), min_size=1, max_size=3).map(sum_of_lists))
+def test_many_elements_are_handed_out_as_each_by_itself_would_be(rows: list[Any]) -> None:
+    for row, seen, alone in zip(rows, read_only_rows(rows), map(read_only, rows), strict=True):
+        assert same(seen, alone)
+        assert list(seen) == list(row) if type(row) is dict else True  # in its own order
+        assert not any(leaf.flags.writeable for leaf in flatten(seen)[0] if isinstance(leaf, np.ndarray))
+        assert ids_of_what_can_be_changed(seen).isdisjoint(ids_of_what_can_be_changed(row))
+
+
+def ids_of_what_can_be_changed(element: Any) -> set[int]:
+    """Which dicts, objects and arrays an element has."""
+    if isinstance(element, (tuple, list)):
+        return {held for part in element for held in ids_of_what_can_be_changed(part)}
+    if isinstance(element, dict):
+        return {id(element)} | ids_of_what_can_be_changed(tuple(element.values()))
+    return {id(element)} if isinstance(element, (np.ndarray, Sample)) else set()
 
 
 def test_rows_of_unlike_lengths_are_normalized_to_the_last_item() -> None:

@@ -140,7 +140,9 @@ class Taken(NamedTuple):
 
 
 def _are_fixed(rows: Sequence[Element]) -> bool:
-    return FIXED.issuperset(map(type, rows))
+    """Returns whether nobody can change any of them: they are leaves that are so, or flat tuples of such."""
+    kinds = set(map(type, rows))
+    return kinds <= FIXED or (kinds == {tuple} and FIXED.issuperset(map(type, itertools.chain.from_iterable(rows))))
 
 
 def _at_element(at: Locals, place: Any) -> tuple[str, str]:

@@ -32,7 +32,16 @@ from headrace.elements.ownership import read_only
 from headrace.frozen import frozen
 from headrace.observe.frames import reaches
 from headrace.physical.loops.conditions import Conditions, conditions_of_row
-from headrace.physical.loops.forms import PLAIN, ArrayForm, Form, TupleForm, can_be_changed, ids_of, kinds_of
+from headrace.physical.loops.forms import (
+    PLAIN,
+    ArrayForm,
+    DictForm,
+    Form,
+    TupleForm,
+    can_be_changed,
+    ids_of,
+    kinds_of,
+)
 from headrace.semantics.calls import is_true, packed
 
 __all__ = ["GENERIC", "Head", "Kind", "Known", "Loop", "Place", "compiled", "loop_of"]
@@ -292,7 +301,7 @@ class _Writer:
             views: list[str] = []
             if is_given:
                 shown = "next_seen()"
-            elif self._form is not None and _has_only_arrays(self._form):
+            elif self._form is not None and _is_shown_quickly(self._form):
                 shown = self._read_only(link, seen, self._form, views)
             else:
                 shown = f"read_only({seen})"
@@ -306,12 +315,20 @@ class _Writer:
         self._add(link, "continue", deeper=1)
 
     def _read_only(self, link: int, expression: str, form: Form, views: list[str]) -> str:
-        """Returns what gives a part as a filter sees it, after lines that make views of its arrays."""
+        """Returns what gives a part as a filter sees it, after lines that make views of its arrays, and copies of its dicts."""
         if isinstance(form, ArrayForm):
             views.append(f"v{len(views)}")
             self._add(link, f"{views[-1]} = {expression}.view()")
             self._add(link, f"{views[-1]}.setflags(False)")
             return views[-1]
+        if isinstance(form, DictForm):  # with its keys in its own order
+            views.append(copied := f"v{len(views)}")
+            self._add(link, f"{copied} = {expression}.copy()")
+            for key, part in zip(form.keys, form.parts, strict=True):
+                if can_be_changed(part):
+                    seen = self._read_only(link, f"{expression}[{key!r}]", part, views)
+                    self._add(link, f"{copied}[{key!r}] = {seen}")
+            return copied
         if not isinstance(form, TupleForm) or not can_be_changed(form):
             return expression
         parts = [self._read_only(link, f"{expression}[{index}]", part, views) for index, part in enumerate(form.parts)]
@@ -338,8 +355,8 @@ class _Writer:
             self._add(last, "kept.append(index)")
 
 
-def _has_only_arrays(form: Form) -> bool:
-    """Returns whether all that can be changed in elements of this form are arrays in plain tuples."""
-    if isinstance(form, TupleForm) and form.kind is tuple:
-        return all(map(_has_only_arrays, form.parts))
+def _is_shown_quickly(form: Form) -> bool:
+    """Returns whether all that can be changed in elements of this form are arrays, dicts and plain tuples."""
+    if isinstance(form, DictForm) or (isinstance(form, TupleForm) and form.kind is tuple):
+        return all(map(_is_shown_quickly, form.parts))
     return isinstance(form, ArrayForm) or not can_be_changed(form)

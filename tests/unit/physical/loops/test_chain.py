@@ -695,8 +695,9 @@ def test_a_view_of_memory_that_is_no_arrays_is_copied(policy: LoopPolicy) -> Non
         lambda n: (np.full(2, n), n),
         lambda n: (n, (np.full(2, n), "x"), {"a": np.full(2, n)}),
         lambda n: {"a": (np.full(2, n), n)},
+        lambda n: (n, {"a": {"b": np.full(2, n)}, "c": n}),
     ],
-    ids=["an array", "a tuple", "a tuple with a dict", "a dict"],
+    ids=["an array", "a tuple", "a tuple with a dict", "a dict", "dicts in each other"],
 )
 def test_a_filter_sees_what_it_cannot_change_and_the_element_goes_on_writable(
     make: Callable[[int], Any], policy: LoopPolicy
@@ -714,8 +715,35 @@ def test_a_filter_sees_what_it_cannot_change_and_the_element_goes_on_writable(
     assert [int(arrays_in(row)[0][0]) for row in made] == list(range(60))
 
 
+@each_policy
+@pytest.mark.parametrize("has_map", [False, True])
+def test_what_a_filter_does_to_dicts_nobody_after_it_sees(policy: LoopPolicy, has_map: bool) -> None:
+    def row_of(n: int) -> Any:
+        row = {"a": {"x": np.full(2, n)}, "n": n}
+        return row if n % 2 else dict(reversed(row.items()))
+
+    def spoils(row: dict[str, Any]) -> bool:
+        row["a"]["x"].shape = (2, 1)
+        row["a"]["more"] = row.pop("n")
+        return True
+
+    def unchanged(row: dict[str, Any]) -> Any:
+        return (*row,), row["n"], row["a"]["x"].shape, (*row["a"],)
+
+    rows = [row_of(n) for n in range(60)]
+    nodes: list[Map | Filter | Enumerate] = [
+        *([mapped(row_of)] if has_map else []),
+        kept(spoils),
+        kept(spoils),
+        mapped(unchanged),
+    ]
+    made, _, _ = through(Chain(nodes, policy), range(60) if has_map else rows)
+    assert made == [(tuple(row), n, (2,), ("x",)) for n, row in enumerate(rows)]
+
+
 def test_what_filters_and_objects_had_of_an_array_is_let_go() -> None:
     chains: list[list[Map | Filter | Enumerate]] = [
+        [mapped(lambda x: {"a": np.full(2, x), "n": x}), kept(lambda _: True), mapped(lambda row: row)],
         [mapped(lambda x: (np.full(2, x), x)), kept(lambda *_: True), mapped(lambda array, x: {"a": array, "x": x})],
         [mapped(lambda x: Sample(np.full(2, x))), mapped(lambda sample: (sample.x, 1))],
     ]
