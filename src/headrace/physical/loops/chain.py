@@ -49,7 +49,14 @@ class Chain:
         self._singles = [Part(self.links[link : link + 1], link) for link in range(len(self.links))]
 
     def run(
-        self, block: Block, numbers: Sequence[int], tally: Tally, start_s: float, *, in_worker: bool = False
+        self,
+        block: Block,
+        numbers: Sequence[int],
+        tally: Tally,
+        start_s: float,
+        *,
+        in_worker: bool = False,
+        is_stacked: bool = False,
     ) -> tuple[list[BlockOrFailure], int]:
         """Returns what becomes of a block, and how many elements of it had their turn.
 
@@ -59,27 +66,40 @@ class Chain:
             tally: to be added to.
             start_s: the time.
             in_worker: whether each piece waits for the others in any case, so that there is no hurry.
+            is_stacked: whether all results are stacked by who reads them.
         """
         patience = Patience.endless(self.policy.rows_a_look) if in_worker else self.policy.patience()
         probed = self.learned.to_probe(len(block))
         if not probed:
-            return self._looped(block, numbers, tally, start_s, patience)
+            return self._looped(block, numbers, tally, start_s, patience, is_stacked=is_stacked)
         pieces = self._probed(block.slice(0, probed), numbers, tally)
         if probed == len(block) or patience.is_over:
             return pieces, probed
         rest = block.slice(probed, len(block))
         numbers = [number + probed for number in numbers]
-        more, done = self._looped(rest, numbers, tally, time.perf_counter(), patience)
+        more, done = self._looped(rest, numbers, tally, time.perf_counter(), patience, is_stacked=is_stacked)
         return pieces + more, probed + done
 
     def _looped(
-        self, block: Block, numbers: Sequence[int], tally: Tally, start_s: float, patience: Patience
+        self,
+        block: Block,
+        numbers: Sequence[int],
+        tally: Tally,
+        start_s: float,
+        patience: Patience,
+        *,
+        is_stacked: bool,
     ) -> tuple[list[BlockOrFailure], int]:
         taken = Taken.of(block.payload, self._whole)
-        through = Pass(self._whole, block, numbers, tally)
+        is_stacked = is_stacked and not self._whole.has_only_filters
+        through = Pass(self._whole, block, numbers, tally, is_stacked=is_stacked)
         through.run(taken, start_s, patience._replace(rows_a_look=self.learned.rows_a_look))
         rows = int(LOOK_S * through.done / (time.perf_counter() - start_s + 1e-9))
         self.learned.rows_a_look = max(1, min(self.policy.rows_a_look, rows))
+        if is_stacked and self.learned.is_to_look_at and through.pieces:
+            last = through.pieces[-1]
+            if isinstance(last, Block):
+                self.learned.look_at(last.payload.rows()[-1])
         return through.pieces, through.done
 
     def make(self, block: Block) -> list[BlockOrFailure]:
@@ -156,8 +176,11 @@ class _Whole(Part):
         super().__init__(links, 0)
         self._chain = chain
 
-    def loop(self, head: Head) -> Loop:
-        return self._chain.learned.loop(head)
+    def loop(self, head: Head, *, is_stacked: bool) -> Loop:
+        return self._chain.learned.loop(head, is_stacked=is_stacked)
+
+    def misfit(self) -> None:
+        self._chain.learned.misfit()
 
     def surprised(self, link: int, result: Element, row: Element, kind: type, ids: Any) -> None:
         self._chain.learned.surprised(link, result, row, kind, ids)

@@ -19,6 +19,7 @@ from headrace.physical.loops.forms import (
     is_passed_on,
     joined_form,
 )
+from headrace.physical.loops.taken_apart import Apart
 from headrace.physical.loops.text import GENERIC, Head, Kind, Known, Loop, loop_of
 
 __all__ = ["FIRST_ROWS_A_LOOK", "LOOK_S", "SURPRISES", "Learned", "known_better"]
@@ -44,12 +45,15 @@ class Learned:
     """
 
     __slots__ = (
+        "_apart",
         "_blocks_to_wait",
         "_elements_to_wait",
         "_has_shares",
         "_kinds",
         "_known",
         "_loops",
+        "_loops_apart",
+        "_misfits",
         "_policy",
         "_since_then",
         "rows_a_look",
@@ -67,6 +71,9 @@ class Learned:
         self._known: tuple[Known, ...] | None = None
         self._since_then = [0] * len(kinds)  # surprises of each link since it was learned what to expect
         self._loops: dict[Head, Loop] = {}
+        self._apart: Apart | None = None  # how results are taken apart, where they are stacked
+        self._misfits = 0  # how often they could not be
+        self._loops_apart: dict[Head, Loop] = {}
         # How many elements go through the loop before the first that go link by link, and then how many blocks.
         self._elements_to_wait = policy.probed if kinds in _generated else 0
         self._blocks_to_wait = 0
@@ -102,16 +109,34 @@ class Learned:
 
     def learn(self, forms: Sequence[Form | None]) -> None:
         """Takes in the form of the results of each link, None where they have none."""
-        self._known, self._loops = tuple([Known(form) for form in forms]), {}
+        self._known, self._loops, self._loops_apart = tuple([Known(form) for form in forms]), {}, {}
 
-    def loop(self, head: Head) -> Loop:
-        """Returns the loop for rows like these, as what is known of results is now."""
-        loop = self._loops.get(head)
+    def loop(self, head: Head, *, is_stacked: bool) -> Loop:
+        """Returns the loop for rows like these, as what is known of results is now; where these are stacked, they may be taken apart."""
+        apart = self._apart if is_stacked else None
+        loops = self._loops if apart is None else self._loops_apart
+        loop = loops.get(head)
         if loop is None:
             _generated.add(self._kinds)
             known = self._known or (GENERIC,) * len(self._kinds)
-            loop = self._loops[head] = loop_of(head, self._kinds, known)
+            loop = loops[head] = loop_of(head, self._kinds, known, apart)
         return loop
+
+    @property
+    def is_to_look_at(self) -> bool:
+        """Whether a result is to be looked at, so that those after it are taken apart."""
+        return self._apart is None and self._misfits < SURPRISES
+
+    def look_at(self, result: Element) -> None:
+        """Has results taken apart that are as this one, where that can be."""
+        apart = Apart.of(result)
+        self._misfits += apart is None
+        self._loops_apart, self._apart = {}, apart
+
+    def misfit(self) -> None:
+        """Takes in that a result was of another form than those that are taken apart."""
+        self._apart = None
+        self._misfits += 1
 
     def surprised(self, link: int, result: Element, row: Element, kind: type, ids: Any) -> None:
         """Takes in a result that was not of the form that was known, or not new, and after some of them expects both.
@@ -129,7 +154,7 @@ class Learned:
             return
         self._since_then[link] = 0
         now = known_better(self._known[link], result, row, ids, is_list=kind is list)
-        self._known, self._loops = (*self._known[:link], now, *self._known[link + 1 :]), {}
+        self._known, self._loops, self._loops_apart = (*self._known[:link], now, *self._known[link + 1 :]), {}, {}
 
 
 def known_better(before: Known, result: Element, row: Element, ids: Any, *, is_list: bool) -> Known:

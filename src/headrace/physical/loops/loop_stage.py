@@ -151,7 +151,7 @@ class LoopStage(Stage):
         elif self._distinct_turns:
             pieces, done = self._in_turns(taken, numbers, tally, start_s)
         else:
-            pieces, done = self._chain.run(taken, numbers, tally, start_s)
+            pieces, done = self._chain.run(taken, numbers, tally, start_s, is_stacked=self.is_stacked)
         self._rest = None
         if done < len(block):
             self._rest = block.slice(done, len(block)), [number + done for number in numbers]
@@ -166,7 +166,7 @@ class LoopStage(Stage):
         self, block: Block, numbers: Sequence[int], tally: Tally, start_s: float
     ) -> tuple[list[BlockOrFailure], int]:
         """Goes through a block while no more calls of any operation run than may."""
-        run = functools.partial(self._chain.run, block, numbers, tally, start_s)
+        run = functools.partial(self._chain.run, block, numbers, tally, start_s, is_stacked=self.is_stacked)
         if len(self._distinct_turns) == 1 and None not in self._turns:  # a worker may make all of it
             return self._distinct_turns[0].call(run)
         made = call_in_turns(self._distinct_turns, run)

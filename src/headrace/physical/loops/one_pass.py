@@ -21,6 +21,7 @@ from headrace.frozen import frozen, mutable
 from headrace.observe.frames import Locals, holds, since
 from headrace.physical.loop_policy import Patience
 from headrace.physical.loops.failing import failure_of, instead_of
+from headrace.physical.loops.taken_apart import TakenApart
 from headrace.physical.loops.text import GENERIC, Head, Kind, Loop, Place, loop_of
 from headrace.plan.elementwise import Enumerate, Filter, Map
 
@@ -94,12 +95,15 @@ class Part:
         rest = iter(numbers)
         return tuple([next(rest) if function is None else function for function in self._functions])
 
-    def loop(self, head: Head) -> Loop:
-        """Returns the loop for rows like these; here one that knows nothing of results."""
+    def loop(self, head: Head, *, is_stacked: bool) -> Loop:
+        """Returns the loop for rows like these, whose results are stacked or not; here one that knows nothing of results."""
         return loop_of(head, self.kinds, (GENERIC,) * len(self.kinds))
 
     def surprised(self, link: int, result: Element, row: Element, kind: type, ids: Any) -> None:
         """Takes in a result, of a row, that is not of the form that was known, as which type it came, and which arrays were in it."""
+
+    def misfit(self) -> None:
+        """Takes in a result that could not be taken apart as those before it."""
 
     def went_past(
         self, link: int, one: Block, index: int, numbers: Sequence[int], tally: Tally
@@ -164,12 +168,15 @@ class Pass:
         block: the block.
         numbers: what each enumerate of the part puts before the first element.
         tally: what each link of the chain let through, to be added to.
+        is_stacked: whether all results are stacked by who reads them.
     """
 
     __slots__ = (
+        "_apart",
         "_appended_before",
         "_begun",
         "_is_known",
+        "_is_stacked",
         "_kept",
         "_made",
         "_numbers",
@@ -180,14 +187,18 @@ class Pass:
         "pieces",
     )
 
-    def __init__(self, part: Part, block: Block, numbers: Sequence[int], tally: Tally) -> None:
+    def __init__(
+        self, part: Part, block: Block, numbers: Sequence[int], tally: Tally, *, is_stacked: bool = False
+    ) -> None:
         self.part = part
         self.block = block
         self.done = 0  # elements that have gone through, or failed
         self.pieces: list[BlockOrFailure] = []
         self._numbers = numbers
         self._tally = tally
+        self._is_stacked = is_stacked
         self._made: list[Element] = []  # of the piece that is not whole yet
+        self._apart: TakenApart | None = None  # in place of that, where they are taken apart
         self._kept: list[int] = []  # the indices of those, if there are filters
         self._begun = 0  # the index of the first element of that piece
         self._appended_before = 0
@@ -196,7 +207,8 @@ class Pass:
     @property
     def reached(self) -> int:
         """The index of the element at which a loop is that does not count, for who looks from another thread."""
-        return self.done + len(self._made) - self._appended_before
+        apart = self._apart  # looked at once, as another thread goes on
+        return self.done + len(self._made if apart is None else apart) - self._appended_before
 
     def take_over(self, made: list[Element], error: Exception) -> None:
         """Takes in what a loop made of the first rows, in a part of one map, and how the next one failed."""
@@ -222,9 +234,10 @@ class Pass:
         next_seen = iter(taken.seen).__next__
         stopped, kinds = True, None
         while stopped and self.done < len(rows):
-            loop = part.loop(taken.head)
+            # What comes after a result that is as it is goes on beside it.
+            loop = part.loop(taken.head, is_stacked=self._is_stacked and not self._made)
             kinds = loop.kinds
-            results: list[Any] = self._kept if part.has_only_filters else self._made
+            results, made = self._results(loop)
             self._appended_before = len(results)
             index, link, value, error, dropped = loop.run(
                 iterator,
@@ -234,7 +247,7 @@ class Pass:
                 -(-(len(rows) - self.done) // rows_a_look),
                 now_s,
                 until_s,
-                self._made,
+                made,
                 self._kept,
                 functions,
                 loop.constants,
@@ -246,6 +259,8 @@ class Pass:
             self.done, self._appended_before = at + 1, len(results)
             if error is not None:
                 self._failed(loop.failed_link(error), error, at)
+            elif link == len(part.links):
+                self._misfits(value, at)
             elif link >= 0:
                 self._is_known = False
                 part.surprised(link, *value)
@@ -254,6 +269,16 @@ class Pass:
             if stopped and patience.is_over:  # or it has looked
                 break
         self._finish(self.done, kinds)
+
+    def _results(self, loop: Loop) -> tuple[list[Any], list[Any]]:
+        """Returns what gets something for each result of a loop, and where it puts them."""
+        if loop.apart is None:
+            if self._apart is not None:
+                self._finish(self.done, None)
+            return self._kept if self.part.has_only_filters else self._made, self._made
+        if self._apart is None:
+            self._apart = loop.apart.begin()
+        return self._apart.columns[-1], self._apart.columns
 
     def _count(self, appended: int, dropped: Sequence[int]) -> None:
         passed, first, filters = self._tally.passed, self.part.first, self.part.filters
@@ -277,6 +302,22 @@ class Pass:
             failure = instead
         self._fails(failure, index)
 
+    def _misfits(self, result: Element, index: int) -> None:
+        """Takes in a result that could not be taken apart: as it is, as those after it."""
+        self.part.misfit()
+        for link in range(len(self.part.links)):
+            self._tally.passed[self.part.first + link] += 1
+        self._goes_on_as_rows(index)
+        self._made.append(result)
+        if self.part.filters:
+            self._kept.append(index)
+
+    def _goes_on_as_rows(self, index: int) -> None:
+        """Ends a piece that is taken apart, before the element with that index, which is not."""
+        if self._apart is not None:
+            self._finish(index, None)
+            self._is_known = False
+
     def _fails(self, failure: Failure, index: int) -> None:
         self._finish(index, None)
         self.pieces.append(failure)
@@ -289,6 +330,7 @@ class Pass:
         one = Block(rows, self.block.cursor.advance(index), self.block.origin.subset(range(index, index + 1)))
         for piece in self.part.went_past(link, one, index, self._numbers, self._tally):
             if isinstance(piece, Block):
+                self._goes_on_as_rows(index)
                 self._made += piece.payload.rows()
                 self._is_known = False
                 if self.part.filters:
@@ -299,10 +341,17 @@ class Pass:
     def _finish(self, end: int, kinds: AbstractSet[type] | None) -> None:
         """Makes a piece of what there is; before ``end`` all was gone through."""
         begun, self._begun = self._begun, end
-        count = len(self._kept if self.part.filters else self._made)
+        apart, self._apart = self._apart, None
+        if apart is not None:
+            apart.even()
+        count = len(self._kept if self.part.filters else self._made if apart is None else apart)
         if not count:
             return
-        payload: Payload = Rows(self._made, kinds if self._is_known else None)
+        payload: Payload
+        if apart is None:
+            payload = Rows(self._made, kinds if self._is_known else None)
+        else:
+            payload = apart.payload(None) or Rows(apart.rows())
         if self.part.filters:
             # After the last one kept lies what was judged: it need not be judged again.
             cursor: Cursor = OffsetCursor(self.block.cursor, [*self._kept, end])

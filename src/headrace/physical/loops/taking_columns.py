@@ -12,8 +12,7 @@
         c0.append(y0.tobytes())                      # the generator may fill it again
         c1.append(y1)
 
-No element is made of what is taken. An array's bytes are copied as they come, which costs a third of an array of one's own; who else
-has it is no question then. So it is for small arrays of one shape, in tuples and dicts that hold nothing deeper.
+So it is for small arrays of one shape, in tuples and dicts that hold nothing deeper.
 """
 
 from __future__ import annotations
@@ -22,81 +21,17 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-import numpy as np
-
-from headrace.blocks.columns import Columns
-from headrace.elements.leaf_arrays import PYTHON_NUMBERS, stack
-from headrace.elements.rows_and_columns import rows_of_leaves
 from headrace.elements.structure import Element, TreeDef, flatten
-from headrace.errors import HeadraceError
-from headrace.frozen import frozen
+from headrace.physical.loops.taken_apart import SCALARS, Arrays, TakenApart, leaf_of
 from headrace.physical.loops.text import compiled
 from headrace.semantics.signed import Signed
 
-__all__ = ["ENDED", "SURPRISED", "ColumnTaking", "TakenApart"]
+__all__ = ["ENDED", "SURPRISED", "ColumnTaking"]
 
 # Why a loop ended: it has taken as many as it should, or its time has come; the generator has ended; an element was of another form.
 DONE: Final = 0
 ENDED: Final = 1
 SURPRISED: Final = 2
-
-# Larger ones are copied once and not twice: into arrays of their own, which are stacked.
-_MOST_BYTES: Final = 1024
-# What a column holds as it came, and gives back.
-_SCALARS: Final = frozenset({*PYTHON_NUMBERS, str, bytes, np.float32, np.int32, np.uint8})
-
-
-@frozen
-class Arrays:
-    """Leaves that are arrays of one dtype and shape."""
-
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...]
-
-    def column(self, parts: list[bytes]) -> np.ndarray:
-        """Returns the arrays that have these bytes as one, of its own memory."""
-        whole = np.empty((len(parts), *self.shape), self.dtype)
-        whole.reshape(-1).view(np.uint8)[:] = np.frombuffer(b"".join(parts), np.uint8)
-        return whole
-
-
-class TakenApart:
-    """Elements that were taken, by their leaves."""
-
-    def __init__(self, treedef: TreeDef, leaves: tuple[type | Arrays, ...]) -> None:
-        self.columns: list[list[Any]] = [[] for _ in leaves]
-        self._treedef = treedef
-        self._leaves = leaves
-
-    def __len__(self) -> int:
-        return len(self.columns[0])
-
-    def even(self) -> None:
-        """Drops what was taken of an element of which something is missing, as there was no memory for it."""
-        whole = min(map(len, self.columns))
-        for column in self.columns:
-            del column[whole:]
-
-    def rows(self) -> list[Element]:
-        """Returns the elements, each with arrays of its own."""
-        leaves = [
-            [array.copy() for array in leaf.column(column)] if isinstance(leaf, Arrays) else column
-            for leaf, column in zip(self._leaves, self.columns, strict=True)
-        ]
-        return rows_of_leaves(self._treedef, leaves, len(self))
-
-    def payload(self, signed: Signed | None) -> Columns | None:
-        """Returns the elements as columns, as they should be; None where one by one says which is not."""
-        arrays = []
-        try:
-            for number, (leaf, column) in enumerate(zip(self._leaves, self.columns, strict=True)):
-                if isinstance(leaf, Arrays):
-                    arrays.append(leaf.column(column))
-                else:
-                    arrays.append(stack(column) if signed is None else signed.array(number, column))
-        except (HeadraceError, ValueError, TypeError, LookupError, ArithmeticError):
-            return None
-        return Columns(self._treedef, arrays)
 
 
 class ColumnTaking:
@@ -125,7 +60,7 @@ class ColumnTaking:
                 return None  # the first element says in which order the keys of a batch are
             keys = tuple(sorted(element))
         parts = [element] if keys is None else [element[key] for key in keys]
-        leaves = tuple(map(_leaf_of, parts))
+        leaves = tuple([leaf_of(part, SCALARS) for part in parts])
         treedef = flatten(element)[1] if signed is None else signed.treedef
         if not leaves or None in leaves or treedef != flatten(element)[1]:
             return None
@@ -161,18 +96,6 @@ class ColumnTaking:
             why, value = self._run(elements, taken.columns, chunk, left // chunk, now_s, until_s, self._constants)
             if why != DONE or len(taken) >= limit or now_s() > until_s:
                 return why, value
-
-
-def _leaf_of(value: Any) -> type | Arrays | None:
-    kind = type(value)
-    if kind is np.ndarray:
-        is_small = value.ndim and 0 < value.nbytes <= _MOST_BYTES
-        return (
-            Arrays(value.dtype, value.shape)
-            if is_small and value.dtype.kind in "biufc" and value.dtype.isnative
-            else None
-        )
-    return kind if kind in _SCALARS else None
 
 
 def _constants_of(leaf: type | Arrays) -> tuple[Any, ...]:

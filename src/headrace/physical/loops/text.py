@@ -42,6 +42,7 @@ from headrace.physical.loops.forms import (
     ids_of,
     kinds_of,
 )
+from headrace.physical.loops.taken_apart import Apart
 from headrace.semantics.calls import is_true, packed
 
 __all__ = ["GENERIC", "Head", "Kind", "Known", "Loop", "Place", "compiled", "loop_of"]
@@ -108,6 +109,8 @@ class Loop:
         links: which link each line belongs to.
         counts: whether it counts elements; else ``index`` stays what it was.
         kinds: the types of its results, where all are of the form that it checks.
+        apart: how it takes them apart, into the columns that it gets for ``made``; one that it cannot take ends it behind the last link,
+            with nothing but it.
     """
 
     run: Callable[..., tuple[int, int, Any, Exception | None, tuple[int, ...]]]
@@ -115,6 +118,7 @@ class Loop:
     links: Sequence[int]
     counts: bool
     kinds: frozenset[type] | None
+    apart: Apart | None
 
     def failed_link(self, error: BaseException) -> int:
         """Returns the link on which this loop failed with this error."""
@@ -123,11 +127,12 @@ class Loop:
 
 
 @functools.lru_cache(maxsize=512)
-def loop_of(head: Head, kinds: tuple[Kind, ...], known: tuple[Known, ...]) -> Loop:
+def loop_of(head: Head, kinds: tuple[Kind, ...], known: tuple[Known, ...], apart: Apart | None = None) -> Loop:
     """Makes the loop for rows like these and links of these kinds, given what is known of what each returns."""
-    writer = _Writer(head, kinds, known)
+    writer = _Writer(head, kinds, known, apart)
     text, links = writer.written()
-    return Loop(_loop_function(text, tuple(links)), tuple(writer.constants), links, writer.counts, writer.kinds)
+    function = _loop_function(text, tuple(links))
+    return Loop(function, tuple(writer.constants), links, writer.counts, writer.kinds, apart)
 
 
 # ------------------------------------------------------------------------------------------------ compiling
@@ -175,8 +180,9 @@ def _place(links: Sequence[int], frame: FrameType) -> Place:
 class _Writer:
     """Writes one loop, a link after the other."""
 
-    def __init__(self, head: Head, kinds: Sequence[Kind], known: Sequence[Known]) -> None:
+    def __init__(self, head: Head, kinds: Sequence[Kind], known: Sequence[Known], apart: Apart | None) -> None:
         self.constants: list[Any] = []
+        self._apart = apart
         self.counts = any(kind != "map" for kind in kinds)
         self._kinds = kinds
         self._known = known
@@ -203,6 +209,11 @@ class _Writer:
             *(
                 [f" {''.join(f'k{number}, ' for number in range(len(self.constants)))}= constants"]
                 if self.constants
+                else []
+            ),
+            *(
+                [f" {''.join(f'c{number}, ' for number in range(len(self._apart.leaves)))}= made"]
+                if self._apart
                 else []
             ),
             *([" tracked = True"] if self.counts else []),
@@ -265,6 +276,12 @@ class _Writer:
         self._add(link, f"x = {self._call(link, self._variable)}")
         known = self._known[link]
         self._variable, self._form, self._head, self._number = "x", known.form, Head(None), None
+        if self._apart is not None and link == len(self._kinds) - 1:  # whoever else has it
+            if isinstance(self._apart.form, TupleForm):
+                self._add(link, "if type(x) is list:")
+                self._add(link, "x = tuple(x)", deeper=1)
+            self._take_apart(link, self._apart, ["x = own(x, row, lists=1)", "x = settle(x)"])
+            return
         if known.form is None:
             self._add(link, "if type(x) not in plain and not (type(x) is tuple and all_plain(map(type, x))):")
             self._add(link, "x = own(x, row, lists=1)", deeper=1)
@@ -349,10 +366,24 @@ class _Writer:
     def _end(self) -> None:
         last = len(self._kinds) - 1
         self._tie(last)
-        if not self._only_filters:
+        if self._apart is not None:
+            if self._kinds[last] != "map":
+                self._take_apart(last, self._apart, [])
+        elif not self._only_filters:
             self._add(last, f"made.append({self._variable})")
         if self._filters:
             self._add(last, "kept.append(index)")
+
+    def _take_apart(self, link: int, apart: Apart, otherwise: Sequence[str]) -> None:
+        """Puts the leaves of the element into their columns; one of another form ends the loop, after those lines."""
+        text = apart.text(self._variable, self._constant)
+        self._add(link, f"if not ({' and '.join(text.checks)}):")
+        let_go = [f"{' = '.join(text.variables)} = None"] if text.variables else []
+        for line in [*let_go, *otherwise]:
+            self._add(link, line, deeper=1)
+        self._add(link, f"return index, {link + 1}, {self._variable}, None, {self._dropped}", deeper=1)
+        for line in text.lines():
+            self._add(link, line)
 
 
 def _is_shown_quickly(form: Form) -> bool:

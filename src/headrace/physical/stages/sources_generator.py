@@ -21,8 +21,9 @@ from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.loops.joined_form import JoinedForm, is_long
 from headrace.physical.loops.learned import SURPRISES
+from headrace.physical.loops.taken_apart import TakenApart
 from headrace.physical.loops.taking import Taken, Taking
-from headrace.physical.loops.taking_columns import ENDED, SURPRISED, ColumnTaking, TakenApart
+from headrace.physical.loops.taking_columns import ENDED, SURPRISED, ColumnTaking
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.sources import FromGenerator

@@ -14,6 +14,7 @@ from tests.cases.structures import Sample
 
 import headrace as hr
 from headrace.blocks.block import Block, Failure
+from headrace.blocks.columns import Columns
 from headrace.blocks.cursor import IndexCursor
 from headrace.blocks.origin import IndexOrigin
 from headrace.blocks.payload import Rows
@@ -739,6 +740,42 @@ def test_what_a_filter_does_to_dicts_nobody_after_it_sees(policy: LoopPolicy, ha
     ]
     made, _, _ = through(Chain(nodes, policy), range(60) if has_map else rows)
     assert made == [(tuple(row), n, (2,), ("x",)) for n, row in enumerate(rows)]
+
+
+def in_columns(chain: Chain, rows: Iterable[Any]) -> tuple[list[Any], list[bool]]:
+    """What becomes of rows that are stacked, each with the state before it; and of which pieces it came in columns."""
+    remaining, made, are_columns, done = iter(rows), list[Any](), list[bool](), 0
+    while len(block := block_of(itertools.islice(remaining, 20), done)):
+        pieces, count = chain.run(block, (), Tally.of(len(chain.links)), 0.0, is_stacked=True)
+        assert count == len(block)
+        done += count
+        for piece in pieces:
+            if isinstance(piece, Failure):
+                made.append((piece.cursor.state(), str(piece.error), piece.after.state()))
+                continue
+            are_columns.append(isinstance(piece.payload, Columns))
+            positions = [piece.cursor.advance(index).state() for index in range(len(piece))]
+            made += zip(positions, piece.payload.rows(), strict=True)
+    return made, are_columns
+
+
+def test_results_that_are_stacked_come_in_columns_until_too_many_are_of_another_form() -> None:
+    buffer = np.zeros(2)
+
+    def make(n: int) -> Any:
+        buffer[:] = n
+        if n == 55:
+            raise ValueError("fifty-five")
+        return (buffer, n) if n in (70, 71) or (n >= 150 and n // 20 % 2) else {"b": buffer, "a": str(n)}
+
+    chain = Chain([mapped(lambda n: n), kept(lambda n: n % 10 > 0), mapped(make)], LoopPolicy(probed=1))
+    made, are_columns = in_columns(chain, range(300))
+    assert sum(are_columns) > 5
+    assert not any(are_columns[-4:])  # four came that were of another form
+    assert [state["index"] for state, *_ in made] == [n for n in range(300) if n % 10]
+    assert [state["index"] for state, *_ in made] == [
+        55 if type(row) is str else int(row["b"][0]) if type(row) is dict else row[1] for _, row, *_ in made
+    ]
 
 
 def test_what_filters_and_objects_had_of_an_array_is_let_go() -> None:
