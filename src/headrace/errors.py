@@ -105,6 +105,18 @@ def said(error: BaseException) -> str:
 
 _Error = TypeVar("_Error", bound=HeadraceError)
 
+
+def without_frames(error: _Error) -> _Error:
+    """Returns the error for one who keeps it: neither it nor its causes have the frames they came through, with all that those had in hand."""
+    left: list[BaseException] = [error]
+    seen = set[int]()
+    while left:
+        one = left.pop().with_traceback(None)
+        seen.add(id(one))
+        left += [other for other in (one.__cause__, one.__context__) if other is not None and id(other) not in seen]
+    return error
+
+
 # A class may refuse that its attributes are set, as frozen dataclasses do.
 _set_cause: Final = vars(BaseException)["__cause__"].__set__
 _set_arguments: Final = vars(BaseException)["args"].__set__

@@ -8,7 +8,8 @@ from headrace.dataset.dataset import Dataset
 from headrace.errors import InvalidArgumentError
 from headrace.io.file_format import FileFormat
 from headrace.io.files import paths_of_files
-from headrace.io.indexing.records import INDEXED_FORMATS, IndexedRecords
+from headrace.io.indexing.formats import INDEXED_FORMATS
+from headrace.io.indexing.records import IndexedRecords
 from headrace.plan.by_number import Source
 from headrace.plan.fetching import FetchMany, fetch_of
 from headrace.plan.node import Node

@@ -8,7 +8,6 @@ What always holds.
 
 from __future__ import annotations
 
-import functools
 import io
 import os
 import threading
@@ -27,20 +26,18 @@ from headrace.errors import (
     InvalidArgumentError,
     NotFoundError,
     ResourceExhaustedError,
+    without_frames,
 )
 from headrace.frozen import frozen
 from headrace.io.compression import checked_compression_type, compression_of
 from headrace.io.files import open_at, paths_of_files, says_which_file, version_of
-from headrace.io.indexing.index import Scan, index_of
-from headrace.io.indexing.scans import scan_frames, scan_lines
+from headrace.io.indexing.formats import INDEXED_FORMATS, IndexedFormat
+from headrace.io.indexing.index import index_of
 from headrace.io.reader import Array
 from headrace.io.stream_reader import MAX_RECORD_BYTES
-from headrace.io.tar.elements import decode_element, scan_elements
-from headrace.io.text.reader import not_utf8
-from headrace.io.tfrecord.reader import crc32c_function, masked, wrong_checksum
 from headrace.known_as import known_as
 
-__all__ = ["INDEXED_FORMATS", "IndexedFormat", "IndexedRecords", "build_index"]
+__all__ = ["IndexedRecords", "build_index"]
 
 # Records that are no farther apart are read at once: a system call costs as much as a page.
 _GAP_BYTES: Final = 1 << 12
@@ -48,47 +45,6 @@ _GAP_BYTES: Final = 1 << 12
 _OPEN_FILES: Final = 64
 # Reads at an offset whatever the file's place is; Windows has no such call.
 _PREAD: Final[Callable[[int, int, int], bytes] | None] = getattr(os, "pread", None)
-
-
-@frozen
-class IndexedFormat:
-    """A format whose records can be read by their number.
-
-    Attributes:
-        kind: its name in an index.
-        scan: where the records of a file lie.
-        decode: what the bytes of a record in a file are; raises what is wrong with them.
-        after_bytes: how many bytes after a record ``decode`` needs, too.
-    """
-
-    kind: str
-    scan: Scan
-    decode: Callable[[bytes, str], Any]
-    after_bytes: int = 0
-
-
-def _decoded_line(data: bytes, _: str) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise not_utf8(error) from error
-
-
-_crc32c = functools.cache(crc32c_function)
-
-
-def _checked_record(data: bytes, _: str) -> bytes:
-    record = data[:-4]
-    if data[-4:] != masked(_crc32c()(record)):
-        raise wrong_checksum()
-    return record
-
-
-INDEXED_FORMATS: Final = {
-    "tar": IndexedFormat("tar", scan_elements, decode_element),
-    "text": IndexedFormat("text", scan_lines, _decoded_line),
-    "tfrecord": IndexedFormat("tfrecord", scan_frames, _checked_record, after_bytes=4),
-}
 
 
 def build_index(paths: Any, format: str) -> list[int]:
@@ -259,7 +215,7 @@ class _File:
         try:
             index = index_of(path, record_format.kind, record_format.scan)
         except (NotFoundError, FailedPreconditionError, DataLossError) as error:
-            return cls(path, None, np.empty((0, 2), np.int64), error)
+            return cls(path, None, np.empty((0, 2), np.int64), without_frames(error))
         return cls(path, index.version, index.spans, index.fault)
 
     def __len__(self) -> int:

@@ -12,7 +12,7 @@ from tests.unit.io.tfrecord.tfrecord_files import file_of, use_slow_crc32c
 
 import headrace as hr
 from headrace.errors import DataLossError, HeadraceError, InvalidArgumentError, NotFoundError
-from headrace.io.indexing import records as indexed_records
+from headrace.io.indexing import formats as indexed_formats
 from headrace.testing import check_every_restore_point
 
 THREE = [b"one", b"", b"three"]
@@ -22,7 +22,7 @@ THREE = [b"one", b"", b"three"]
 def _surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use_slow_crc32c(monkeypatch)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    indexed_records._crc32c.cache_clear()
+    indexed_formats._crc32c.cache_clear()
 
 
 def written(tmp_path: Path, payloads: list[bytes], name: str = "a.tfrecord") -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import pickle
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,8 +21,9 @@ from tests.unit.io.tfrecord.tfrecord_files import file_of, frame_of, use_slow_cr
 import headrace as hr
 import headrace.io.indexing.records as module
 from headrace.errors import DataLossError, HeadraceError, InvalidArgumentError, NotFoundError, ResourceExhaustedError
-from headrace.io.indexing import scans
-from headrace.io.indexing.records import INDEXED_FORMATS, IndexedRecords
+from headrace.io.indexing import formats, scans
+from headrace.io.indexing.formats import INDEXED_FORMATS
+from headrace.io.indexing.records import IndexedRecords
 from headrace.io.text.reader import LineReader
 from headrace.io.tfrecord.reader import FrameReader
 
@@ -32,7 +35,7 @@ TEXT, TFRECORD = INDEXED_FORMATS["text"], INDEXED_FORMATS["tfrecord"]
 def _surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use_slow_crc32c(monkeypatch)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    module._crc32c.cache_clear()
+    formats._crc32c.cache_clear()
 
 
 def written(tmp_path: Path, content: bytes, name: str = "data.bin") -> str:
@@ -262,3 +265,22 @@ def test_an_index_is_built_for_each_file(tmp_path: Path) -> None:
         hr.io.build_index(paths, format="csv")
     with pytest.raises(NotFoundError, match="no such file"):
         hr.io.build_index(tmp_path / "none", format="text")
+
+
+class Held:
+    """What a function has in hand."""
+
+
+def test_records_of_an_absent_file_keep_nothing_of_the_program_that_opened_them() -> None:
+    def opened() -> tuple[IndexedRecords, weakref.ref[Held]]:
+        held = Held()
+        return IndexedRecords(["absent.txt"], TEXT), weakref.ref(held)
+
+    gc.disable()
+    try:
+        records, held = opened()
+        assert held() is None
+    finally:
+        gc.enable()
+    with pytest.raises(NotFoundError, match=r"absent\.txt"):
+        records[0]

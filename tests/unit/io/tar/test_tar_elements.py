@@ -11,7 +11,8 @@ from tests.unit.io.tar.tar_files import archive_of, elements_in, member
 
 import headrace as hr
 from headrace.errors import DataLossError, HeadraceError
-from headrace.io.indexing.records import INDEXED_FORMATS, IndexedRecords
+from headrace.io.indexing.formats import INDEXED_FORMATS
+from headrace.io.indexing.records import IndexedRecords
 from headrace.io.tar.elements import scan_elements
 from headrace.io.tar.reader import TarReader
 
