@@ -115,8 +115,9 @@ def play_turn(part: Part) -> None:
         before, opened = held(), descriptors()
         armed(turn.kill)
         _read(case, turn, part)
-        hung = hangs_of(turn.faults, part.folder) > 0 and case.dies_here(turn)  # such a thread nobody can end
-        _check_left(before, opened, with_threads=not hung)
+        # A thread that hangs nobody can end, and its operation is one of the plan, which may have files open.
+        hung = hangs_of(turn.faults, part.folder) > 0 and case.dies_here(turn)
+        _check_left(before, opened, but=("thread ", "descriptor ") if hung else ())
 
 
 def _read(case: Case, turn: Turn, part: Part) -> None:
@@ -231,13 +232,13 @@ def _words(element: Any) -> str:
     return f"{type(element).__name__}: {element}" if isinstance(element, Exception) else described(element)
 
 
-def _check_left(before: set[str], opened: dict[int, str], *, with_threads: bool) -> None:
-    """Fails if threads, processes, memory, descriptors or temporary files are left; spare processes stay for a second."""
-    if with_threads:
+def _check_left(before: set[str], opened: dict[int, str], *, but: tuple[str, ...]) -> None:
+    """Fails if threads, processes, memory, descriptors or temporary files are left, but for these; spare processes stay for a second."""
+    if not but:
         join_threads(_ENDING_S)
     gc.collect()  # what a failing function had open is its error's, whose frames hold one another; threads hold some of them until they end
     end_s = time.monotonic() + _ENDING_S
-    while left := {what for what in _left(before, opened) if with_threads or not what.startswith("thread ")}:
+    while left := {what for what in _left(before, opened) if not what.startswith(but)}:
         assert time.monotonic() < end_s, f"left behind: {', '.join(sorted(left))}"
         time.sleep(_LOOK_EVERY_S)
         gc.collect()
