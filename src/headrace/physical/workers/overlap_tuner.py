@@ -225,6 +225,7 @@ class OverlapTuner:
         is_first = is_better and found.ahead is not True and self._is_light() and not found.has_won
         self._settle(ahead=is_better and not is_first)
         if is_first:  # it may be chance, and the next experiment costs less than to keep a thread for nothing
+            self.reason += "; of cheap elements that may be chance, and is tried once more"
             found.patience_s = _FIRST_PATIENCE_S
         found.has_won = is_first
 

@@ -118,6 +118,7 @@ def test_cheap_elements_have_a_thread_when_it_has_won_twice_and_not_by_chance() 
         for ahead in (True, False):  # until an experiment begins, and until it is over
             while tuner.ahead != ahead:
                 world.run(tuner, 1)
+        assert tuner.reason.endswith("may be chance, and is tried once more") == (not lost_s)
         assert world.here > 0.9 * world.passed_s / 1e-3
     world.lost_s, world.here = 1e-3, 0
     world.run(tuner, 1_000)
