@@ -40,6 +40,8 @@ FORKED: Final = "this process is a copy, made by fork, of the one whose pipeline
 # How long a process may take to end by itself before it is killed.
 _PATIENCE_S: Final = 5.0
 _PROGRAM: Final = "import sys; sys.path[:] = sys.argv[2:]; from headrace.worker.__main__ import main; main()"
+# Python hashes texts otherwise in each process, and one element's must not depend on which process made it.
+_HASHING: Final = {"PYTHONHASHSEED": str(int.from_bytes(os.urandom(4), "big"))}
 _WARNING: Final = 30  # logging's own, which need not be imported to begin
 
 
@@ -308,7 +310,7 @@ def _started(descriptors: Sequence[int], variables: Mapping[str, str]) -> subpro
         [sys.executable, *flags, "-P", "-c", _PROGRAM, ",".join(map(str, descriptors)), *sys.path],
         stdin=subprocess.DEVNULL,
         pass_fds=descriptors,
-        env={**os.environ, **variables},
+        env={**_HASHING, **os.environ, **variables},
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
+import signal
 import threading
 import time
 from pathlib import Path
@@ -41,6 +42,20 @@ def test_the_next_epoch_has_the_processes_of_the_last() -> None:
     dataset = in_processes(hr.Dataset.range(5), with_process, calls=1)
     first = {int(pid) for _, pid in dataset}
     assert {int(pid) for _, pid in dataset} == first
+
+
+def test_all_processes_hash_texts_alike_however_often_they_are_replaced(tmp_path: Path) -> None:
+    def hashed(number: int) -> tuple[int, int]:
+        if number == 20 and not (tmp_path / "died").exists():
+            (tmp_path / "died").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return os.getpid(), hash("one text")
+
+    beside = hr.Dataset.range(1).map(hashed).with_options(hr.Options(executor="subprocess"))
+    called = hr.Dataset.range(40).map(hashed, num_parallel_calls=2, executor="process")
+    told = set(beside) | set(called)
+    assert len({pid for pid, _ in told}) >= 3
+    assert len({value for _, value in told}) == 1
 
 
 def test_options_send_all_parallel_maps_to_processes_but_those_that_stay() -> None:
