@@ -1,6 +1,7 @@
 """Laws 3 and 6 where several threads have one iterator: who asks while another does is refused, and nothing is lost or given twice.
 
-Its state may be taken, and it may be closed, by any thread at any time.
+Its state may be taken, and it may be closed, by any thread at any time, and by a function of its own, as a handler of signals does. Where
+``executor="inline"`` has no position before the element that it makes, that is an error, and no other position.
 """
 
 from __future__ import annotations
@@ -96,6 +97,55 @@ def test_each_element_comes_to_one_thread_and_in_order(plan: str, reader: str, t
     assert sorted(places[element] for part in parts for element in part) == list(range(len(alone)))
     for part in parts:
         assert [places[element] for element in part] == sorted(places[element] for element in part)
+
+
+USES: dict[str, Callable[[Any], Any]] = {"its state": lambda it: it.state_dict(), "its end": lambda it: it.close()}
+CHAINS: dict[str, Callable[[Callable[[int], int]], hr.Dataset]] = {
+    "map": lambda f: hr.Dataset.range(40).map(f),
+    "filter": lambda f: hr.Dataset.range(40).filter(lambda x: f(x) % 2 == 1),
+    "batch": lambda f: hr.Dataset.range(40).map(f).batch(3).map(lambda x: int(x[0])),
+    "generator": lambda f: hr.Dataset.from_generator(lambda: map(f, range(40))),
+    "scan": lambda f: hr.Dataset.range(40).scan(0, lambda s, x: (s + x, f(x))),
+    "flat_map": lambda f: hr.Dataset.range(4).flat_map(lambda k: hr.Dataset.range(10 * k, 10 * k + 10).map(f)),
+    "shuffle": lambda f: hr.Dataset.range(40).map(f).shuffle(5, seed=1, reshuffle_each_iteration=False),
+}
+
+
+@pytest.mark.parametrize("executor", ["thread", "inline"])
+@pytest.mark.parametrize("use", sorted(USES))
+@pytest.mark.parametrize("chain", sorted(CHAINS))
+def test_a_state_from_within_a_function_is_exact_or_refused(chain: str, use: str, executor: str) -> None:
+    asked: list[Any] = []
+    states: list[Any] = []
+
+    def used(x: int) -> int:
+        if asked and x == 25:
+            (iterator,) = asked
+            asked.clear()
+            try:
+                USES[use](iterator)
+                states.append(iterator.state_dict())
+            except hr.errors.FailedPreconditionError:
+                assert executor == "inline"
+        return x
+
+    dataset = CHAINS[chain](used).with_options(hr.Options(executor=executor))
+    alone = taken(iter(dataset))
+    iterator = iter(dataset)
+    asked.append(iterator)
+    came = taken(iterator)
+    if use == "its end":
+        try:
+            states.append(iterator.state_dict())
+            assert states[-1]["delivered"] == len(came)
+        except hr.errors.FailedPreconditionError:
+            assert executor == "inline"
+    else:
+        assert came == alone
+    for state in states:
+        again = iter(dataset)
+        again.load_state_dict(state)
+        assert taken(again) == alone[state["delivered"] :]
 
 
 @given(st.sampled_from(sorted(set(PLANS) - {"failures", "workers"})), st.booleans())

@@ -7,7 +7,7 @@ What always holds:
   collector or at the interpreter's exit. ``close`` may come at any time, and any number of times.
 - An error of one element leaves it usable: the next call goes on with the next element.
 - One thread at a time takes elements: another that asks meanwhile is refused, and nothing is lost by that. Its state may be taken
-  by any thread.
+  at any time, by any thread; with ``executor="inline"``, between elements.
 - Ctrl-C ends the run, wherever in ``next`` it comes, and the state is then that of what was delivered: a position changes in
   lines where no signal is looked for (``reader_position``).
 """
@@ -21,6 +21,7 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from headrace.blocks.block import Block, Failure
+from headrace.blocks.cursor import Cursor
 from headrace.elements.structure import Element
 from headrace.engine import Run
 from headrace.errors import FailedPreconditionError, HeadraceError, InternalError
@@ -136,6 +137,9 @@ class DatasetIterator(Chained, ReaderPosition, ElementIterator):
             raise
         if item is None or self._phase is not RUNNING:  # the end, or closed by another thread while this one waited
             self._has_ended = item is None and self._phase is RUNNING
+            if self._is_inline and not self._has_ended:  # its one cursor is behind an element that nobody gets
+                with self._turning:
+                    self._phase = NEXT[self._phase, LOSE]
             self._figures.got_end(start)
             self._end()
             raise StopIteration
@@ -219,14 +223,25 @@ class DatasetIterator(Chained, ReaderPosition, ElementIterator):
         of an equal one, in whatever process, with whatever executor and number of workers, it continues here.
 
         Raises:
-            FailedPreconditionError: Ctrl-C came while ``executor="inline"`` made an element.
+            FailedPreconditionError: Ctrl-C or ``close`` came while ``executor="inline"`` made an element, or it makes one now.
         """
         if self._phase is LOST:
             message = (
                 "an element was interrupted, and executor='inline' has no position before it: use a state saved earlier"
             )
             raise FailedPreconditionError(message)
-        return self.bookmark()()
+        cursor = self._cursor
+        self._refuse_while_moving(cursor)
+        state = self.bookmark()()
+        self._refuse_while_moving(cursor)
+        return state
+
+    def _refuse_while_moving(self, cursor: Cursor | None) -> None:
+        if self._is_inline and (self._is_asked or self._cursor is not cursor):
+            raise FailedPreconditionError(
+                "executor='inline' is making an element and has no position before it: take the state between elements, or use "
+                "executor='thread', where any moment will do"
+            )
 
     def load_state_dict(self, state: dict[str, Any], *, allow: Collection[str] = ()) -> None:
         """Continues where the iterator that gave the state stood.
