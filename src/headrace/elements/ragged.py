@@ -90,6 +90,10 @@ def default_padding(array: np.ndarray) -> Any:
 _dtype: Final = operator.attrgetter("dtype")
 # Rows up to this length are written all at once: to write one by itself costs as much as to look which of so many numbers it fills.
 _SHORT: Final = 64
+# Which numbers of such a row are its first so many.
+_FIRST_OF: Final = np.tri(_SHORT + 1, _SHORT, -1, dtype=bool)
+# Kinds of dtypes that are padded with zeros, where nobody says otherwise.
+_OF_ZEROS: Final = "biufc"
 
 
 def padded(arrays: list[np.ndarray], shape: tuple[int | None, ...], value: Any = None) -> np.ndarray:
@@ -102,24 +106,41 @@ def padded(arrays: list[np.ndarray], shape: tuple[int | None, ...], value: Any =
     if len(set(map(_dtype, arrays))) > 1:
         other = next(array for array in arrays if array.dtype != first.dtype)
         raise InvalidArgumentError(f"dtypes differ: {first.dtype.name} and {other.dtype.name}; make them equal")
-    lengths = np.fromiter(map(len, arrays), np.intp, len(arrays)) if first.ndim == 1 else None
-    sizes = [_longest(arrays, axis, lengths) if size is None else size for axis, size in enumerate(shape)]
+    if first.ndim == 1:
+        return _padded_rows(arrays, shape[0], value)
+    sizes = [max(array.shape[axis] for array in arrays) if size is None else size for axis, size in enumerate(shape)]
     if not sizes:
         return object_array([array[()] for array in arrays]) if first.dtype == object else np.array(arrays)
-    some = next((array for array in arrays if array.size), first)
-    filler = default_padding(some) if value is None else _of_the_kind(value, some)
-    whole = np.full((len(arrays), *sizes), filler, first.dtype)
-    if lengths is not None and whole.size <= _SHORT * len(arrays):
-        whole[np.arange(sizes[0]) < lengths[:, None]] = np.concatenate(arrays)
-        return whole
+    whole = _filled(arrays, sizes, value)
+    differ_in_length_alone = all(array.shape[1:] == whole.shape[2:] for array in arrays)
     for row, array in zip(whole, arrays, strict=True):
-        row[tuple(map(slice, array.shape))] = array
+        row[slice(len(array)) if differ_in_length_alone else tuple(map(slice, array.shape))] = array
     return whole
 
 
-def _longest(arrays: list[np.ndarray], axis: int, lengths: np.ndarray | None) -> int:
-    """Returns the longest size along an axis; with ``lengths``, it is the only one."""
-    return max(array.shape[axis] for array in arrays) if lengths is None else int(lengths.max())
+def _padded_rows(arrays: list[np.ndarray], size: int | None, value: Any) -> np.ndarray:
+    """Returns the same of arrays of one axis."""
+    lengths = list(map(len, arrays))
+    longest = max(lengths) if size is None else size
+    whole = _filled(arrays, [longest], value)
+    if longest <= _SHORT:
+        whole[_FIRST_OF.take(lengths, 0)[:, :longest]] = np.concatenate(arrays)
+        return whole
+    for row, array, length in zip(whole, arrays, lengths, strict=True):
+        row[:length] = array
+    return whole
+
+
+def _filled(arrays: list[np.ndarray], sizes: list[int], value: Any) -> np.ndarray:
+    """Returns an array of so many rows of these sizes that holds nothing but what is padded with."""
+    dtype = arrays[0].dtype
+    shape = (len(arrays), *sizes)
+    if value is None and dtype.kind in _OF_ZEROS:
+        return np.zeros(shape, dtype)
+    some = next((array for array in arrays if array.size), arrays[0])
+    whole = np.empty(shape, dtype)
+    np.copyto(whole, default_padding(some) if value is None else _of_the_kind(value, some), casting="unsafe")
+    return whole
 
 
 def _of_the_kind(value: Any, array: np.ndarray) -> Any:
