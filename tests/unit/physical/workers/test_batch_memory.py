@@ -172,19 +172,19 @@ def test_large_elements_that_one_thread_makes_are_freed_as_they_come() -> None:
 
     def fresh(x: int) -> np.ndarray:
         alive.append(sum(array() is not None for array in made))
-        array = np.full(3, x)
+        array = np.full(200, x)  # smaller ones are taken apart
         made.append(weakref.ref(array))
         return array
 
     slow = LoopPolicy(probed=1, patience_s=-1.0, rows_a_look=1)  # as of elements that take long: each is a block
     batches = elements_of(hr.Dataset.range(40).map(fresh).batch(8), Way(hr.Options(), loops=slow))
-    assert_same(elements_of(hr.Dataset.range(40).map(lambda x: np.full(3, x)).batch(8)), batches)
+    assert_same(elements_of(hr.Dataset.range(40).map(lambda x: np.full(200, x)).batch(8)), batches)
     assert max(alive) < 4
 
 
 def test_what_comes_after_a_failure_lies_in_its_batch_as_well() -> None:
     slow = LoopPolicy(probed=1, patience_s=-1.0, rows_a_look=1)
-    dataset = hr.Dataset.range(24).map(fail_on(3, 100)).map(lambda x: np.full(2, x)).batch(8)
+    dataset = hr.Dataset.range(24).map(fail_on(3, 100)).map(lambda x: np.full(200, x)).batch(8)
     batches = [batch for batch in elements_of(dataset, Way(hr.Options(), loops=slow)) if isinstance(batch, np.ndarray)]
     assert len(batches) == 2
     for batch in batches:
