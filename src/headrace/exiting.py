@@ -18,14 +18,16 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from types import FrameType
-from typing import Any, Final
+from types import CodeType, FrameType
+from typing import Any, Final, TypeVar
 
 import optree
 
 from headrace.thread_frames import frames_of_threads
 
-__all__ = ["at_exit", "begin", "close_libraries", "hold", "let_out", "stop_others", "stops_at_exit"]
+__all__ = ["at_exit", "begin", "close_libraries", "hold", "let_out", "only_waits", "stop_others", "stops_at_exit"]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 # Longer than the engine waits for functions that still run, and short beside a person's patience.
 _HELD_FOR_S: Final = 10.0
@@ -39,8 +41,10 @@ _LIBRARY: Final = os.path.join(os.path.dirname(optree.__file__), "")  # noqa: PT
 _ending: int | None = None
 
 
-# What ends more than runs.
+# What ends more than runs; it may be told more than once.
 _stops: Final[list[Callable[[], None]]] = []
+# Where a thread of ours waits, and is in no library.
+_waits: Final[set[CodeType]] = set()
 
 
 class _Gate:
@@ -59,7 +63,7 @@ def begin() -> None:
 
 
 def stops_at_exit(stop: Callable[[], None]) -> Callable[[], None]:
-    """Has the engine call a function at exit, when it has stopped its runs; returns it."""
+    """Has a function called at exit, when the engine has stopped its runs; returns it."""
     _stops.append(stop)
     return stop
 
@@ -68,6 +72,12 @@ def stop_others() -> None:
     """Calls them."""
     for stop in _stops:
         stop()
+
+
+def only_waits(function: F) -> F:
+    """Marks a function that only waits for other threads, and calls no library; returns it."""
+    _waits.add(function.__code__)
+    return function
 
 
 def close_libraries() -> None:
@@ -103,6 +113,7 @@ def at_exit() -> None:
 
 def _end() -> None:
     begin()
+    stop_others()
     close_libraries()
     let_out(time.monotonic() + _PATIENCE_S)
 
@@ -114,7 +125,7 @@ def _is_everybody_out() -> bool:
 
 def _is_inside(frame: FrameType) -> bool:
     """Returns whether the innermost Python function is ours, and so may have called a library; or has been called by optree."""
-    if frame.f_code.co_filename.startswith(_OURS):
+    if frame.f_code.co_filename.startswith(_OURS) and frame.f_code not in _waits:
         return True
     outer: FrameType | None = frame
     while outer is not None and outer.f_code is not _stand_still.__code__:

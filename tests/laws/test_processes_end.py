@@ -155,6 +155,54 @@ def test_a_function_that_never_returns_to_a_feed_does_not_keep_the_interpreter_f
     assert "while functions still run in headrace-feed" in errors
 
 
+# A process that waits for what it need not wait for takes longer than a test.
+PATIENT = """
+    import headrace.engine.ending, headrace.exiting
+    headrace.engine.ending._EXIT_PATIENCE_S = headrace.exiting._PATIENCE_S = 1000.0
+"""
+# The same where nothing runs, and the engine is not there to end it.
+WITHOUT_ENGINE = """
+    import headrace.exiting
+    headrace.exiting._PATIENCE_S = 1000.0
+"""
+FILLING = """
+    from headrace.coordination import Coordinator, LooperThread, QueueRunner
+    from headrace.queues import FIFOQueue
+    coord, queue = Coordinator(), FIFOQueue(capacity=2)
+    def fill(runner_of, ops, **of):
+        QueueRunner(runner_of, ops).create_threads(daemon=True, start=True, **of)
+"""
+
+
+@pytest.mark.parametrize("engine", [PATIENT, WITHOUT_ENGINE], ids=["with the engine", "without"])
+@pytest.mark.parametrize(
+    "threads",
+    [
+        pytest.param("LooperThread.loop(coord, None, target=lambda: None)", id="a looper"),
+        pytest.param("LooperThread.loop(coord, 1000, target=lambda: None)", id="a looper that waits"),
+        pytest.param("fill(queue, [lambda: queue.enqueue(1)] * 2)", id="a runner"),
+        pytest.param("fill(queue, [lambda: queue.enqueue(1)] * 2, coord=coord)", id="a runner with a coordinator"),
+        pytest.param("fill(queue, [lambda: None])", id="a runner that never waits"),
+        pytest.param(
+            "other = FIFOQueue(capacity=2)\n    fill(queue, [lambda: queue.enqueue(other.dequeue())])\n"
+            "    fill(other, [lambda: other.enqueue(1)])",
+            id="a runner that is filled by another",
+        ),
+        pytest.param("threading.Thread(target=queue.dequeue, daemon=True).start()", id="a thread of the user's"),
+    ],
+)
+def test_the_interpreter_exits_while_threads_fill_queues(threads: str, engine: str) -> None:
+    assert run_program(f"{engine}{FILLING}\n    {threads}\n    print(True)\n") == (0, "True\n", "")
+
+
+def test_what_a_coordinator_stops_is_stopped_at_exit() -> None:
+    body = f"""{PATIENT}{FILLING}
+    coord.on_stop(lambda: print("stopped", flush=True))
+    fill(queue, [lambda: queue.enqueue(1)], coord=coord)
+    """
+    assert run_program(body) == (0, "stopped\n", "")
+
+
 def test_a_thread_of_the_users_own_that_reads_for_ever_does_not_keep_the_interpreter_from_exiting() -> None:
     body = """
     begun = threading.Event()

@@ -8,6 +8,7 @@ from itertools import count
 from typing import Any, Final
 
 from headrace.coordination.coordinator import Coordinator
+from headrace.coordination.left_at_exit import stopped_at_exit
 from headrace.errors import InvalidArgumentError
 
 __all__ = ["LooperThread"]
@@ -77,6 +78,7 @@ class LooperThread(threading.Thread):
 
     def run(self) -> None:
         """Does what the thread is for; ``start`` calls it."""
+        stopped_at_exit(self)
         with self._coord.stop_on_exception():
             self.start_loop()
             if self._timer_interval_secs is None:
@@ -91,6 +93,11 @@ class LooperThread(threading.Thread):
         while not self._coord.wait_for_stop(next_s - self._coord.clock.now_s()):
             next_s += interval_s
             self.run_loop()
+
+    def stop_at_exit(self) -> None:
+        """Stops all that its coordinator stops: for the interpreter's exit."""
+        if self.is_alive():
+            self._coord.request_stop()
 
     def start_loop(self) -> None:
         """Does nothing; is called once, before the first ``run_loop``, for subclasses."""

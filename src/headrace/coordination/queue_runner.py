@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 
 from headrace.coordination.coordinator import Coordinator
 from headrace.coordination.latch import Latch
+from headrace.coordination.left_at_exit import stopped_at_exit
 from headrace.errors import InvalidArgumentError, OutOfRangeError
 from headrace.log import LOG
 from headrace.queues import QueueBase
@@ -79,6 +80,8 @@ class QueueRunner:
         self._producer = queue.register_producer(f"QueueRunner of {queue.name!r}")
         self._lock = threading.Lock()
         self._outstanding = 0  # threads that were created and have not ended
+        self._coord: Coordinator | None = None  # theirs
+        self._is_left = False  # whether they are there while the interpreter ends
         self._exceptions_raised: list[BaseException] = []
 
     @property
@@ -134,6 +137,8 @@ class QueueRunner:
                 return []
             self._outstanding = len(self._enqueue_ops)
             self._exceptions_raised = []
+            self._coord = coord
+        stopped_at_exit(self)
         ended = Latch(f"the end of {self.name}")  # of all threads, or by a stop
         threads = [
             self._thread(str(number), daemon, self._run, op, coord, ended)
@@ -153,6 +158,15 @@ class QueueRunner:
         name = f"headrace-QueueRunnerThread-{self.name}-{role}"
         return threading.Thread(target=target, args=args, name=name, daemon=daemon)
 
+    def stop_at_exit(self) -> None:
+        """Has its threads end, and all that its coordinator stops: for the interpreter's exit."""
+        if not self._outstanding:
+            return
+        self._is_left = True
+        if self._coord is not None:
+            self._coord.request_stop()
+        self._do(self._cancel_op)
+
     # ---- what the threads do
 
     def _run(self, enqueue_op: EnqueueOp, coord: Coordinator | None, ended: Latch) -> None:
@@ -160,6 +174,8 @@ class QueueRunner:
         try:
             self._enqueue_until_the_end(enqueue_op, coord)
         except BaseException as error:
+            if self._is_left:  # its queue was closed under it
+                return
             if coord is None:
                 LOG.error("the QueueRunner of %r failed: %r", self.name, error)
                 self._exceptions_raised.append(error)
@@ -170,7 +186,7 @@ class QueueRunner:
 
     def _enqueue_until_the_end(self, enqueue_op: EnqueueOp, coord: Coordinator | None) -> None:
         try:
-            while coord is None or not coord.should_stop():
+            while not self._is_left and (coord is None or not coord.should_stop()):
                 enqueue_op()
         except self._queue_closed_exception_types as error:
             LOG.debug("a thread of the QueueRunner of %r has come to its end: %r", self.name, error)

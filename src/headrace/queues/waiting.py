@@ -15,6 +15,7 @@ import threading
 from _thread import allocate_lock
 from typing import Final, Generic, TypeVar
 
+from headrace import exiting
 from headrace.clock import Clock, MonotonicClock
 
 __all__ = ["Waiter", "wait_at_gate"]
@@ -67,6 +68,7 @@ class Waiter(Generic[T]):
             self.gate.release()
 
 
+@exiting.only_waits
 def wait_at_gate(waiter: Waiter[T], timeout_s: float | None, clock: Clock) -> bool:
     """Waits until ``waiter`` is let go (True), or until its wait has lasted ``timeout_s`` on ``clock`` (False)."""
     if timeout_s is None and os.name != "nt":
