@@ -7,7 +7,9 @@ stack. Where a C++ library is on that stack (optree, pyarrow), this ends the pro
 - ``close_libraries``, when headrace's own threads have ended, closes the way from here into such a library for every other thread.
 - ``let_out`` waits for those that are in a library that headrace has called.
 
-The engine does so when its runs were stopped; a process that has only made datasets or used queues does so by itself. A thread is held for a time and not for ever: it may have a lock that another function of the exit waits for.
+The engine does so when its runs were stopped, and all is done again where headrace was imported, which atexit calls later: a function of the
+user's that atexit calls between the two may have opened runs. After that the library itself has ended (optree forgets what a tuple is),
+and nothing can begin any more. A thread is held for a time and not for ever: it may have a lock that another function of the exit waits for.
 """
 
 from __future__ import annotations
@@ -23,9 +25,20 @@ from typing import Any, Final, TypeVar
 
 import optree
 
+from headrace.errors import FailedPreconditionError
 from headrace.thread_frames import frames_of_threads
 
-__all__ = ["at_exit", "begin", "close_libraries", "hold", "let_out", "only_waits", "stop_others", "stops_at_exit"]
+__all__ = [
+    "at_exit",
+    "begin",
+    "close_libraries",
+    "ends_at_exit",
+    "hold",
+    "let_out",
+    "only_waits",
+    "stop_others",
+    "stops_at_exit",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -37,9 +50,13 @@ _LOOK_AGAIN_S: Final = 0.001
 _OURS: Final = os.path.join(os.path.dirname(__file__), "")  # noqa: PTH118, PTH120 - no I/O, and no pathlib for it
 _LIBRARY: Final = os.path.join(os.path.dirname(optree.__file__), "")  # noqa: PTH118, PTH120 - as above
 
-# The thread that ends the interpreter, once it does.
+# The thread that ends the interpreter, once it does; and whether it may begin nothing any more, either.
 _ending: int | None = None
-
+_is_over = False
+# Threads of headrace's own that went on when libraries were closed.
+_held: Final[set[threading.Thread]] = set()
+# What ends runs.
+_ends: Final[list[Callable[[], None]]] = []
 
 # What ends more than runs; it may be told more than once.
 _stops: Final[list[Callable[[], None]]] = []
@@ -48,10 +65,13 @@ _waits: Final[set[CodeType]] = set()
 
 
 class _Gate:
-    """The library, for the thread that ends the interpreter; every other is held before it enters."""
+    """The library, for the thread that ends the interpreter, and those of the runs that it opens now; every other is held before it enters."""
 
     def __getattr__(self, name: str) -> Any:
-        if _ending != threading.get_ident():
+        thread = threading.current_thread()
+        if thread.ident == _ending:
+            _refuse_at_the_end()
+        elif thread in _held or not _is_ours(thread):
             _stand_still()
         return getattr(optree, name)
 
@@ -60,6 +80,12 @@ def begin() -> None:
     """Begins the exit; the thread that ends the interpreter calls it before it waits for others."""
     global _ending  # noqa: PLW0603 - there is one exit
     _ending = threading.get_ident()
+
+
+def ends_at_exit(end: Callable[[], None]) -> Callable[[], None]:
+    """Has a function called at exit, and again before libraries are closed, as more may have been opened; returns it."""
+    _ends.append(end)
+    return atexit.register(end)
 
 
 def stops_at_exit(stop: Callable[[], None]) -> Callable[[], None]:
@@ -82,6 +108,7 @@ def only_waits(function: F) -> F:
 
 def close_libraries() -> None:
     """Closes libraries to threads; is called when those that may still finish have done so."""
+    _held.update(filter(_is_ours, threading.enumerate()))
     gate = _Gate()
     for name, module in list(sys.modules.items()):
         if name.startswith("headrace.") and vars(module).get("optree") is optree and name != __name__:
@@ -89,11 +116,29 @@ def close_libraries() -> None:
 
 
 def hold() -> None:
-    """Holds a thread of the user's that would begin something new while another ends the interpreter."""
-    if _ending is None or _ending == threading.get_ident():
+    """Holds a thread of the user's that would begin something new while another ends the interpreter.
+
+    Raises:
+        FailedPreconditionError: it is the one that does, and it is too late.
+    """
+    if _ending is None:
         return
-    if not threading.current_thread().name.startswith("headrace-"):  # whose end is waited for
+    if _ending == threading.get_ident():
+        _refuse_at_the_end()
+    elif not _is_ours(threading.current_thread()):  # whose end is waited for
         _stand_still()
+
+
+def _is_ours(thread: threading.Thread) -> bool:
+    return thread.name.startswith("headrace-")
+
+
+def _refuse_at_the_end() -> None:
+    if _is_over:
+        raise FailedPreconditionError(
+            "the interpreter ends, and what headrace is made of has ended: a function that atexit calls can use it where it was "
+            "registered after headrace was imported"
+        )
 
 
 def _stand_still() -> None:
@@ -112,10 +157,14 @@ def at_exit() -> None:
 
 
 def _end() -> None:
+    global _is_over  # noqa: PLW0603 - there is one exit
     begin()
     stop_others()
+    for end in _ends:
+        end()
     close_libraries()
     let_out(time.monotonic() + _PATIENCE_S)
+    _is_over = True
 
 
 def _is_everybody_out() -> bool:

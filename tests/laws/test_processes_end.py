@@ -30,10 +30,10 @@ ds = (numbers.prefetch(3).map(lambda x: x + 1, num_parallel_calls=2)
 """
 
 
-def run_program(body: str, *, interrupt: bool = False) -> tuple[int, str, str]:
-    """The exit status, the output and the errors of a program that prints a line when it is under way."""
+def run_program(body: str, *, first: str = "", interrupt: bool = False) -> tuple[int, str, str]:
+    """The exit status, the output and the errors of a program that prints a line when it is under way, and does ``first`` before its imports."""
     process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM + textwrap.dedent(body)],
+        [sys.executable, "-c", textwrap.dedent(first) + PROGRAM + textwrap.dedent(body)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -201,6 +201,48 @@ def test_what_a_coordinator_stops_is_stopped_at_exit() -> None:
     fill(queue, [lambda: queue.enqueue(1)], coord=coord)
     """
     assert run_program(body) == (0, "stopped\n", "")
+
+
+# A function that atexit calls: it reads a whole run, in which workers make tuples, and leaves another open.
+LATE = """
+    import atexit
+    def generate():
+        try:
+            yield from iter(int, 1)
+        finally:
+            print("ended", flush=True)
+    def late():
+        global it
+        print(len(list(hr.Dataset.range(9).map(lambda x: (x, {"a": x}), 2).batch(2))))
+        it = iter(hr.Dataset.from_generator(generate).map(lambda x: (x, x), 2).prefetch(2))
+        print(len(next(it)))
+"""
+
+
+@pytest.mark.parametrize(
+    "engine", ["import headrace.engine.ending\n    atexit.register(late)", "atexit.register(late)"]
+)
+def test_what_a_function_of_the_exit_opens_is_ended(engine: str) -> None:
+    body = f"""{LATE}
+    {engine}
+    import headrace.engine.ending
+    """
+    assert run_program(body) == (0, "5\n2\nended\n", "")
+
+
+def test_a_run_that_begins_when_libraries_have_ended_is_refused() -> None:
+    first = """
+    import atexit
+    def late():
+        try:
+            print(len(list(pairs)))
+        except hr.errors.FailedPreconditionError as error:
+            print(error)
+    atexit.register(late)
+    """
+    status, output, errors = run_program("pairs = hr.Dataset.range(9).map(lambda x: (x, x)).batch(2)", first=first)
+    assert (status, errors) == (0, "")
+    assert "registered after headrace was imported" in output
 
 
 def test_a_thread_of_the_users_own_that_reads_for_ever_does_not_keep_the_interpreter_from_exiting() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import threading
 import time
@@ -42,7 +41,11 @@ if hasattr(os, "register_at_fork"):  # a copy of this process has none of them
 _EXIT_PATIENCE_S = 5.0
 
 
-@atexit.register
+# Threads for which that was waited in vain.
+_given_up: Final[set[threading.Thread]] = set()
+
+
+@exiting.ends_at_exit
 def _end_open_runs() -> None:
     """Closes what is open; but a function that never returns must not keep the process from ending."""
     exiting.begin()  # from here on no thread of the user's opens another run
@@ -56,18 +59,20 @@ def _end_open_runs() -> None:
     exiting.close_libraries()
     exiting.let_out(end_s)
     if busy:
-        LOG.warning("the process ends while functions still run in %s", ", ".join(busy))
+        _given_up.update(busy)
+        LOG.warning("the process ends while functions still run in %s", ", ".join(thread.name for thread in busy))
+    if _given_up:
         return
     for run in runs:
         if not run.is_read:  # by a thread of the user's, which ends with the process
             run.close()
 
 
-def _join_ours(end_s: float) -> list[str]:
-    """Waits for headrace's own threads; returns the names of those that are still running."""
-    while ours := [thread for thread in threading.enumerate() if _is_ours(thread.name)]:
+def _join_ours(end_s: float) -> list[threading.Thread]:
+    """Waits for headrace's own threads; returns those that are still running."""
+    while ours := [thread for thread in threading.enumerate() if _is_ours(thread.name) and thread not in _given_up]:
         if time.monotonic() >= end_s:
-            return [thread.name for thread in ours]
+            return ours
         for thread in ours:
             try:
                 thread.join(max(0.0, end_s - time.monotonic()))
