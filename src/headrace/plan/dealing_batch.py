@@ -43,7 +43,7 @@ from headrace.plan.sequencing import Repeat
 from headrace.plan.shuffling import Shuffle
 from headrace.plan.skipping import IgnoreErrors
 from headrace.plan.windowing import GroupByWindow, Window
-from headrace.ranks.telling import is_group
+from headrace.ranks.telling import is_group, left_to_torch
 
 __all__ = ["ENDS", "DistributedBatch", "divisors", "nearest"]
 
@@ -108,6 +108,7 @@ class DistributedBatch(UnaryNode):
                 else "with end='uneven' each rank ends by itself"
             )
             raise InvalidArgumentError(f"{reason}: leave out group=", stage=self.op)
+        object.__setattr__(self, "group", left_to_torch(self.group))
 
     def _checked_streams(self, size: int) -> int:
         streams = check_int(self.num_streams, field="num_streams", stage=self.op)

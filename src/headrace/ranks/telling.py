@@ -14,7 +14,7 @@ from typing import Any, Final
 from headrace.errors import FailedPreconditionError
 from headrace.ranks.frameworks import is_mesh, jax_place, torch_distributed
 
-__all__ = ["Largest", "gathered", "is_group", "largest_of", "shared_entropy"]
+__all__ = ["Largest", "gathered", "is_group", "largest_of", "left_to_torch", "shared_entropy"]
 
 # Given a number by each process, returns to all of them the largest.
 Largest = Callable[[int], int]
@@ -68,9 +68,42 @@ def _by_jax(own: int) -> int:
     return int.from_bytes(np.asarray(told).astype(np.uint8).tobytes(), "little")
 
 
+class _OfTorch:
+    """A process group of torch's, for as long as torch has it: its threads end with who has it last, and must not outlive their job."""
+
+    def __init__(self, group: Any) -> None:
+        self._group = weakref.ref(group)
+
+    def __repr__(self) -> str:
+        return repr(self._group())
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise TypeError(f"cannot pickle a process group: {self!r}")
+
+    @property
+    def there(self) -> Any:
+        """The group.
+
+        Raises:
+            FailedPreconditionError: it was destroyed.
+        """
+        group = self._group()
+        if group is None:
+            raise FailedPreconditionError(
+                "the process group of group= was destroyed: take all steps before destroy_process_group(), and make the dataset anew "
+                "with the group of a new job"
+            )
+        return group
+
+
+def left_to_torch(group: Any) -> Any:
+    """Returns a group to be kept: one of torch's ends when torch ends it, whoever keeps this."""
+    return _OfTorch(group) if _is_of_torch(group) else group
+
+
 def is_group(group: object) -> bool:
     """Returns whether processes can be told numbers by that: True for all of them, a group of torch's, a mesh, or a function."""
-    return group is True or is_mesh(group) or callable(group) or _is_of_torch(group)
+    return group is True or is_mesh(group) or callable(group) or isinstance(group, _OfTorch) or _is_of_torch(group)
 
 
 def largest_of(group: Any, world_size: int) -> Largest:
@@ -83,9 +116,7 @@ def largest_of(group: Any, world_size: int) -> Largest:
     Raises:
         FailedPreconditionError: it has fewer, or what it belongs to is not initialised.
     """
-    distributed = torch_distributed()
-    if group is True and distributed is not None:
-        group = distributed.group.WORLD
+    distributed, group = torch_distributed(), _there(group)
     if group is True or is_mesh(group):
         place = jax_place()
         _check_size(1 if place is None else place[1], world_size)
@@ -105,9 +136,7 @@ def gathered(group: Any, own: Any) -> list[Any]:
         group: as for ``largest_of``, which has looked at it; a function of the caller's tells numbers alone, so that one has its own back.
         own: what this process gives.
     """
-    distributed = torch_distributed()
-    if group is True and distributed is not None:
-        group = distributed.group.WORLD
+    distributed, group = torch_distributed(), _there(group)
     if _is_of_torch(group):
         found = [None] * distributed.get_world_size(group)
         distributed.all_gather_object(found, own, group=group)
@@ -125,6 +154,14 @@ def _gathered_by_jax(own: Any) -> list[Any]:
     room = np.zeros(_largest_by_jax(len(text)), np.uint8)  # all are to be of one length
     room[: len(text)] = text
     return [json.loads(bytes(row).rstrip(b"\0")) for row in np.asarray(process_allgather(room)).astype(np.uint8)]
+
+
+def _there(group: Any) -> Any:
+    """Returns a group that may have been left to torch, or that of all processes, if that is torch's."""
+    distributed = torch_distributed()
+    if group is True and distributed is not None:
+        return distributed.group.WORLD
+    return group.there if isinstance(group, _OfTorch) else group
 
 
 def _is_of_torch(group: object) -> bool:
@@ -165,13 +202,13 @@ class _LargestByTorch:
     def __init__(self, group: Any) -> None:
         import torch
 
-        self._group = group
+        self._group = _OfTorch(group)
         kinds = [device.type for device in getattr(group, "_device_types", ())]
         kind = "cpu" if not kinds or "cpu" in kinds else kinds[0]
         self._number = torch.zeros(1, dtype=torch.int64, device=kind)
 
     def __call__(self, number: int) -> int:
-        distributed = torch_distributed()
+        distributed, group = torch_distributed(), self._group.there
         self._number.fill_(number)
-        distributed.all_reduce(self._number, op=distributed.ReduceOp.MAX, group=self._group)
+        distributed.all_reduce(self._number, op=distributed.ReduceOp.MAX, group=group)
         return int(self._number.item())

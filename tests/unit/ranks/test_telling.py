@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import headrace as hr
-from headrace.errors import InvalidArgumentError
+from headrace.errors import FailedPreconditionError, InvalidArgumentError
 from headrace.ranks import telling
 
 
@@ -30,13 +31,21 @@ class Torch:
     def get_rank(self) -> int:
         return 1
 
-    def get_world_size(self) -> int:
+    ProcessGroup = Group
+
+    def get_world_size(self, group: Group | None = None) -> int:
         return self.ranks
 
     def broadcast_object_list(self, objects: list[Any], src: int) -> None:
         assert src == 0
         self.told += 1
         objects[0] = self.number
+
+
+@pytest.fixture
+def tensors() -> object:
+    """PyTorch itself, imported before anything stands in for a part of it."""
+    return pytest.importorskip("torch")
 
 
 @pytest.fixture
@@ -115,6 +124,20 @@ def test_a_state_has_the_seeds_that_no_rank_was_given(torch: Torch, executor: st
     alone.load_state_dict(hr.merge_states(states))
     assert [int(x) for batch in alone for x in batch] == [x for parts in zip(*rest, strict=True) for x in parts]
     assert torch.told == 1
+
+
+def test_a_group_of_torchs_is_there_no_longer_than_torch_has_it(tensors: object, torch: Torch) -> None:
+    group = Group()
+    plan = hr.Dataset.range(40).filter(bool).distributed_batch(4, group=group)
+    dataset = plan.with_options(hr.Options(rank=0, world_size=4))
+    iterator = iter(dataset)
+    group_there = weakref.ref(group)
+    del group
+    assert group_there() is None
+    with pytest.raises(FailedPreconditionError, match=r"group= was destroyed.*before destroy_process_group"):
+        next(iterator)
+    with pytest.raises(FailedPreconditionError, match=r"distributed_batch.*group= was destroyed"):
+        iter(dataset)
 
 
 def test_jax_tells_where_it_is_distributed(monkeypatch: pytest.MonkeyPatch) -> None:
