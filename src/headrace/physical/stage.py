@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from headrace.blocks.block import Block, Failure
@@ -175,6 +176,17 @@ class Stage:
     def _pull(self, limit: int) -> Item:
         """Returns the same, or a longer block where that is easier: what is more than ``limit`` waits for the next pull."""
         raise NotImplementedError
+
+    def _weak_read(self) -> Callable[[Stage, int], Item]:
+        """Returns ``_read`` for a part of this stage, which must not hold it: a run that was left would stay, with what it has ready."""
+        method = weakref.WeakMethod(self._read)
+
+        def read(source: Stage, limit: int) -> Item:
+            bound = method()
+            assert bound is not None  # it is this stage that asks its part
+            return bound(source, limit)
+
+        return read
 
     def _read(self, source: Stage, limit: int) -> Item:
         """Pulls an input, and counts its time as not this stage's own."""

@@ -40,7 +40,7 @@ class ZipStage(Stage):
         super().__init__(meter, inputs, ZipCursor(tuple(stage.cursor for stage in inputs), ended=ended))
         self._treedef = treedef
         self._holding = holding
-        self._ahead = [StageLookahead(stage, self._read, holding) for stage in inputs]
+        self._ahead = [StageLookahead(stage, self._weak_read(), holding) for stage in inputs]
         self._ended = ended
         self.by_index = all(stage.by_index for stage in inputs)
         lengths = [stage.numbered for stage in inputs if stage.numbered is not None]

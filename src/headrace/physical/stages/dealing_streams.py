@@ -58,7 +58,7 @@ class DealtStreamsStage(Stage):
         self._replays = replays  # how many elements of each stream were delivered since the position that it begins at
         self._begun = self._rounds = state["rounds"] if state else 0
         self._turn: int = state.get("turn", 0) if state else 0
-        self._ahead = [StageLookahead(stage, self._read, holding) for stage in inputs]
+        self._ahead = [StageLookahead(stage, self._weak_read(), holding) for stage in inputs]
         self._ended = False
         self._pace = pace
         for stage in inputs:

@@ -69,7 +69,7 @@ class CyclingBatchStage(Stage):
         self._drop_remainder = node.drop_remainder
         self._label = node.label
         self._holding = holding
-        self._ahead = StageLookahead(input_stage, self._read, holding)
+        self._ahead = StageLookahead(input_stage, self._weak_read(), holding)
         self._held: Failure | None = None  # comes after the batches before it
 
     def _cursor(self, position: Cursor, after: Cursor, like: Element | None, *, short: bool = False) -> _TurnCursor:

@@ -209,7 +209,7 @@ class MixStage(Stage):
         self._holding = holding
         self._stops = node.stop_on_empty_dataset
         self._selection = selection
-        self._ahead = [StageLookahead(stage, self._read, holding) for stage in inputs]
+        self._ahead = [StageLookahead(stage, self._weak_read(), holding) for stage in inputs]
         self._is_open = np.ones(len(inputs), dtype=bool)
         self._is_open[state["ended"] if state else []] = False
         self._idle = 0

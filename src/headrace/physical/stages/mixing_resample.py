@@ -189,8 +189,8 @@ class ResampleStage(Stage):
         self._policy = policy
         self._patience = policy.patience()  # of the pull
         self._passing = Passing()  # what part of elements is not rejected
-        self._original = ClassedReading(node, original, self._read)
-        self._second = ClassedReading(node, judged, self._read)
+        self._original = ClassedReading(node, original, self._weak_read())
+        self._second = ClassedReading(node, judged, self._weak_read())
         self._choosing, self._judging = map(_Numbers, resample_keys(key))
         self._estimates = node.initial_dist is None
         self._draws: int = state["draws"] if state else 0

@@ -81,7 +81,7 @@ class InterleaveStage(Stage):
         self._ahead: deque[OpenSubplan | Failure] = deque()
         self._stopped = False
         self._openers = Openers(
-            functools.partial(self._read, input_stage),
+            functools.partial(self._weak_read(), input_stage),
             lambda: input_stage.cursor,
             index=state["number"] if state else 0,
             paces=paces,
