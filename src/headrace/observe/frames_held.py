@@ -60,7 +60,8 @@ def let_go_of_frames(error: BaseException) -> None:
     """
     for one in _errors(error):
         trace = one.__traceback__
-        frame = None if trace is None else trace.tb_frame.f_back
+        frame = None if trace is None else trace.tb_frame
+        # Of those at their end: one at work may lie in the memory of another thread, which goes on.
         while frame is not None and _is_emptied(frame):
             frame = frame.f_back
         while trace is not None:
