@@ -237,6 +237,18 @@ class Host:
         """Sends a message, and returns its answer when that has come; raises as an answer does."""
         return self.tell(word, *values, descriptors=descriptors).wait(patience_s)
 
+    def refuse_handlers(self) -> None:
+        """Refuses a handler of signals that came in the middle of a message: what it asks is not sent before it ends, so it would wait for ever.
+
+        Raises:
+            FailedPreconditionError: this is one.
+        """
+        if self._line.outbox.is_sending_here:
+            raise FailedPreconditionError(
+                "a handler of signals came while the process beside this one was told something, and cannot ask it now: let the handler note "
+                "the signal, and take the state in the loop"
+            )
+
     def catch_up(self) -> None:
         """Has the process find modules, files and variables as this program does now, from the next message on."""
         before, self.setting = self.setting, Setting.now()

@@ -32,6 +32,12 @@ class Outbox:
         self._connection = connection
         self._waiting: deque[tuple[bytes, tuple[int, ...]]] = deque()
         self._sending = threading.Lock()
+        self._sender: int | None = None  # the thread that has it
+
+    @property
+    def is_sending_here(self) -> bool:
+        """Whether this very thread is in the middle of sending: a handler of signals came between, and what it puts is not sent before it ends."""
+        return self._sender == threading.get_ident()
 
     def put(self, number: int, body: bytes, descriptors: Iterable[int] = ()) -> None:
         """Sends a message, or has the thread send it that sends at this moment. What cannot be sent is dropped, as nobody reads it.
@@ -41,10 +47,13 @@ class Outbox:
         """
         # Its sender may close them before another thread sends them.
         self._waiting.append((number.to_bytes(8, "big") + body, copied(descriptors)))
+        here = threading.get_ident()
         while self._waiting and self._sending.acquire(blocking=False):
             try:
+                self._sender = here
                 self._send_all()
             finally:
+                self._sender = None
                 self._sending.release()
 
     def close(self, patience_s: float) -> None:

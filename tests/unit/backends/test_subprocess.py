@@ -21,6 +21,7 @@ import headrace as hr
 from headrace.backends.subprocess import RemoteRun, plan_process
 from headrace.iterator import DatasetIterator
 from headrace.physical.run_policy import RunPolicy
+from headrace.processes.connection import Connection
 from headrace.processes.host import Host
 from headrace.testing import faults
 from headrace.testing.restoring import delivered
@@ -347,3 +348,25 @@ def test_windows_is_told_that_it_has_no_such_processes(monkeypatch: pytest.Monke
     monkeypatch.setattr("headrace.processes.segment.sys.platform", "win32")
     with pytest.raises(hr.errors.MissingExtraError, match="need Linux or macOS"):
         DatasetIterator(beside(hr.Dataset.range(3)).__headrace_plan__())
+
+
+def test_a_handler_of_signals_in_the_middle_of_a_message_gets_no_state_and_waits_for_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    send, refused = Connection.send, list[str]()
+
+    def interrupted(self: Connection, message: Any, descriptors: Any = ()) -> None:
+        if b"position" in bytes(message) and not refused:
+            with pytest.raises(hr.errors.FailedPreconditionError, match="a handler of signals") as raised:
+                iterator.state_dict()
+            refused.append(str(raised.value))
+        send(self, message, descriptors)
+
+    with iter(hr.Dataset.range(4).with_options(hr.Options(executor="subprocess"))) as iterator:
+        assert next(iterator) == 0
+        monkeypatch.setattr(Connection, "send", interrupted)
+        state = iterator.state_dict()
+        assert refused
+        assert list(iterator) == [1, 2, 3]
+        iterator.load_state_dict(state)
+        assert list(iterator) == [1, 2, 3]

@@ -235,6 +235,8 @@ class RemoteRun:
 
     def state_at(self, mark: Mark, count: int) -> State:
         """Returns a position: of the process, or made again where that has ended."""
+        if isinstance(mark.session, Session):
+            mark.session.host.refuse_handlers()
         try:
             # While it runs, it may be long in a function that keeps Python's lock.
             return self.asked_state(mark, count, _CLOSING_S if self.is_closed else None)
