@@ -15,16 +15,20 @@ from headrace.errors import said
 from headrace.processes.parcels import to_bytes
 from headrace.processes.values_pickled import SMALL_BYTES
 
-__all__ = ["Memory", "received_elements", "refused", "sent_elements", "stacked"]
+__all__ = ["Memory", "as_columns", "received_elements", "refused", "sent_elements", "stacked"]
 
 # Gives so many bytes (uint8) of memory that the reader shares; None where there are none.
 Memory = Callable[[int], np.ndarray | None]
 
 
+def as_columns(payload: Payload) -> Payload:
+    """Returns elements in the form in which they are sent: as arrays, where the same elements can be made of them."""
+    return payload.columns() if isinstance(payload, Indexed) and payload.source.is_columnar else payload
+
+
 def sent_elements(payload: Payload) -> Any:
     """Returns what is sent of elements."""
-    if isinstance(payload, Indexed) and payload.source.is_columnar:
-        payload = payload.columns()
+    payload = as_columns(payload)
     if not isinstance(payload, Columns):
         return payload.rows()
     # A leaf for each array stands for the structure, which a C++ library's own object would not.

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+
+from headrace.processes.arena import Place
+from headrace.processes.parcels import Parcel
 
 if TYPE_CHECKING:  # a process that calls functions knows nothing of runs, and is there sooner
     from headrace.blocks.cursor import State
     from headrace.observe.failures import StageFailures
     from headrace.physical.run_policy import RunPolicy
     from headrace.plan.options import Options
-    from headrace.processes.arena import Place
-    from headrace.processes.parcels import Parcel
     from headrace.semantics.run_context import Seeds
 
 __all__ = [
@@ -117,6 +118,20 @@ class Given(NamedTuple):
     known: Known | None
     own_end: int | None
     is_last: bool
+
+    def in_tuples(self) -> tuple[Any, ...]:
+        """Returns it without classes, which pickles take several times as long for."""
+        parcel = None if self.parcel is None else self.parcel.in_tuples()
+        known = None if self.known is None else tuple(self.known)
+        return int(self.kind), self.number, self.length, parcel, known, self.own_end, self.is_last
+
+    @classmethod
+    def of_tuples(cls, sent: tuple[Any, ...]) -> Self:
+        """Returns what was sent so."""
+        kind, number, length, parcel, known, own_end, is_last = sent
+        parcel = None if parcel is None else Parcel.of_tuples(parcel)
+        known = None if known is None else Known(*known)
+        return cls(Kind(kind), number, length, parcel, known, own_end, is_last)
 
 
 class Call(NamedTuple):
@@ -285,3 +300,13 @@ class Taken(NamedTuple):
     items: int
     places: list[Place]
     numbers: list[int]
+
+    def in_tuples(self) -> tuple[Any, ...]:
+        """Returns it without classes, which pickles take several times as long for."""
+        return self.items, [tuple(place) for place in self.places], self.numbers
+
+    @classmethod
+    def of_tuples(cls, sent: tuple[Any, ...]) -> Self:
+        """Returns what was sent so."""
+        items, places, numbers = sent
+        return cls(items, [Place(*place) for place in places], numbers)

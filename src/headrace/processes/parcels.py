@@ -9,7 +9,7 @@ import io
 import pickle
 import types
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -38,6 +38,18 @@ class Parcel(NamedTuple):
     parts: tuple[tuple[Place, int, bool], ...] = ()
     dropped: tuple[int, ...] = ()
     is_plain: bool = True
+
+    def in_tuples(self) -> tuple[Any, ...]:
+        """Returns it without classes, which pickles take several times as long for."""
+        body = self.body if isinstance(self.body, bytes) else (tuple(self.body[0]), self.body[1])
+        return body, tuple((tuple(place), *rest) for place, *rest in self.parts), self.dropped, self.is_plain
+
+    @classmethod
+    def of_tuples(cls, sent: tuple[Any, ...]) -> Self:
+        """Returns what was sent so."""
+        body, parts, dropped, is_plain = sent
+        body = body if isinstance(body, bytes) else (Place(*body[0]), body[1])
+        return cls(body, tuple((Place(*place), *rest) for place, *rest in parts), dropped, is_plain)
 
 
 class Writer(Protocol):
@@ -89,8 +101,13 @@ def _pickled(value: Any, keep: _Keep) -> tuple[bytes, bool]:
     return written.getvalue(), pickler.is_plain
 
 
-def packed(value: Any, memory: Writer) -> Parcel:
+def packed(value: Any, memory: Writer, smallest: int = SMALL_BYTES) -> Parcel:
     """Puts something into shared memory, as far as it is large.
+
+    Args:
+        value: anything.
+        memory: where.
+        smallest: how many bytes an array has at least that is put there.
 
     Raises:
         ResourceExhaustedError: the system has no more memory.
@@ -98,10 +115,10 @@ def packed(value: Any, memory: Writer) -> Parcel:
     """
     found: list[memoryview] = []
     try:
-        body, is_all_plain = _pickled(value, keeping_large(found, SMALL_BYTES))
+        body, is_all_plain = _pickled(value, keeping_large(found, smallest))
     except Exception:  # noqa: BLE001 - cloudpickle, which is slower, can do more, or says why not
         found.clear()
-        body, is_all_plain = pickled_by_value(value, keeping_large(found, SMALL_BYTES)), False
+        body, is_all_plain = pickled_by_value(value, keeping_large(found, smallest)), False
     parts = tuple((memory.placed(raw), raw.nbytes, raw.readonly) for raw in found)
     if len(body) <= _LONG_BYTES:
         return Parcel(body, parts, memory.dropped(), is_all_plain)

@@ -23,10 +23,11 @@ from headrace.plan.calling import wants_processes
 from headrace.plan.node import Node, function_label
 from headrace.processes.connection import Connection
 from headrace.processes.elements_alone import Alone, sent_alone
-from headrace.processes.elements_sent import refused, sent_elements
+from headrace.processes.elements_packed import ElementsPacker
+from headrace.processes.elements_sent import refused
 from headrace.processes.errors_sent import sent_error
 from headrace.processes.orders import AHEAD, Given, Kind, Known, RunOrder, Taken
-from headrace.processes.parcels import Parcel, packed, to_bytes
+from headrace.processes.parcels import Parcel, to_bytes
 from headrace.processes.progress import Phase
 from headrace.processes.slab import Slab
 from headrace.processes.unprepared import not_prepared
@@ -84,6 +85,7 @@ class ServedRun:
             policy=dataclasses.replace(order.policy, shared=slab.array),
         )
         self.slab: Final = slab
+        self._packer = ElementsPacker(slab)
         # Whose positions may still be asked for: where each begins, and of a failure where it ends.
         self._items: dict[int, tuple[Cursor, Cursor | None]] = {}
         self._again: dict[int, Block] = {}  # those of them that may have to be sent again
@@ -206,7 +208,7 @@ class ServedRun:
                 raise
             if received is None:
                 return False
-            self._hear(pickle.loads(received[0]))
+            self._hear(Taken.of_tuples(pickle.loads(received[0])))
 
     def _hear(self, taken: Taken) -> None:
         self._ahead.add(-sum(self._on_the_way.popleft() for _ in range(taken.items)))
@@ -219,7 +221,7 @@ class ServedRun:
         if isinstance(item, Failure):
             return [(item, None)]
         try:
-            return [(item, packed(sent_elements(item.payload), self.slab))]
+            return [(item, self._packer.packed(item.payload))]
         except HeadraceError:
             raise
         except Exception as error:  # noqa: BLE001 - a class may say anything that cannot be pickled
@@ -250,7 +252,7 @@ class ServedRun:
         self._on_the_way.append(nbytes)
         self._ahead.add(nbytes)
         try:
-            self.connection.send(to_bytes(given), descriptors)
+            self.connection.send(to_bytes(given.in_tuples()), descriptors)
         except OSError as error:
             leave_where_lost(error)
             raise _NoReaderError from error
@@ -319,7 +321,7 @@ class ServedRun:
             received = self.connection.receive()
             if received is None:
                 return
-            self._hear(pickle.loads(received[0]))
+            self._hear(Taken.of_tuples(pickle.loads(received[0])))
 
 
 def _has_message(connection: Connection) -> bool:

@@ -72,7 +72,7 @@ class Session:
             return None
         message, descriptors = received
         self.memory.leases.add(descriptors)
-        given: Given = pickle.loads(message)
+        given = Given.of_tuples(pickle.loads(message))
         self._tell_taken(1)
         return given
 
@@ -85,4 +85,4 @@ class Session:
             numbers.append(self.gone.popleft())
         if items or places or numbers:
             with contextlib.suppress(OSError):  # it has ended, which is heard next
-                self.connection.send(pickle.dumps(Taken(items, places, numbers)))
+                self.connection.send(pickle.dumps(Taken(items, places, numbers).in_tuples()))
