@@ -7,7 +7,7 @@ sizes that do not fit, with the latest result first.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from headrace.clock import MONOTONIC, Clock
 from headrace.frozen import frozen
@@ -64,6 +64,10 @@ class RunPolicy:
     shared: SharedMemory | None = None
     tells_of_unkept: bool = True
     clock: Clock = MONOTONIC
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Has the usual one be known by its name in another process, which is told it with each run."""
+        return "USUAL" if self is USUAL else object.__reduce_ex__(self, protocol)
 
 
 USUAL: Final = RunPolicy()

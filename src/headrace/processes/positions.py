@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from headrace.blocks.block import Block, BlockOrFailure, Failure
@@ -86,11 +86,20 @@ class RemoteCursor:
         """Returns whether the process of a session has it."""
         return self._mark.session is session
 
-    def settle(self) -> None:
-        """Asks for it while the process has it; what cannot be written down is told to who asks for the state."""
+    @property
+    def place(self) -> tuple[int, int] | None:
+        """The number of the item and how many elements of it stand before; None where it is known already."""
+        return (self._mark.number, self._count) if self._state is None and self._refused is None else None
+
+    def settle(self, asked: Callable[[], State] | None = None) -> None:
+        """Asks for it while the process has it; what cannot be written down is told to who asks for the state.
+
+        Args:
+            asked: gives the answer, where it was asked for together with others.
+        """
         if self._state is None and self._refused is None:
             try:
-                self._state = self._mark.run.asked_state(self._mark, self._count)
+                self._state = self._mark.run.asked_state(self._mark, self._count) if asked is None else asked()
             except Gone:
                 raise
             except HeadraceError as error:

@@ -11,10 +11,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from headrace.caching.memory import MemoryCache
+from headrace.errors import HeadraceError
 from headrace.observe.stalls import Vigil
 from headrace.plan.buffering import Cache
 from headrace.plan.node import Node, nodes_of
 from headrace.processes.connection import Connection
+from headrace.processes.errors_sent import sent_error
 from headrace.processes.orders import NOT_NEEDED
 from headrace.processes.outbox import LOGGED
 from headrace.processes.progress import Progress, leaving_stacks
@@ -151,6 +153,11 @@ class Desk:
     def _caches(self, run: int) -> Any:
         return self._running(run).caches()
 
+    def _settled(self, run: int, asked: Sequence[tuple[int, int]]) -> Any:
+        """Returns all that may be asked for when a run is over: what each stage did, positions or why there is none, what the caches give."""
+        served = self._running(run)
+        return self._stages(run), [_told(served, *one) for one in asked], served.caches()
+
     def _inside(self, dataset: int, number: int, count: int) -> Any:
         from headrace.worker.served_readings import position_inside
 
@@ -220,6 +227,13 @@ class Desk:
         """Ends all runs."""
         for run in list(self._runs.values()):
             run.close()
+
+
+def _told(served: ServedRun, number: int, count: int) -> tuple[Any, Any]:
+    try:
+        return served.position(number, count), None
+    except HeadraceError as error:
+        return None, sent_error(error)
 
 
 def _in_thread(function: Callable[..., object], *args: object) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 import weakref
 from collections import deque
-from typing import Final
+from typing import Any, Final
 
 from headrace import exiting
 from headrace.backends.subprocess.fillings import RemoteFillings
@@ -295,7 +296,9 @@ class RemoteRun:
         return self._last_stages
 
     def _look(self, session: Session, patience_s: float) -> None:
-        told = session.host.ask("stages", session.number, patience_s=patience_s)
+        self._see(session.host.ask("stages", session.number, patience_s=patience_s))
+
+    def _see(self, told: tuple[Any, ...]) -> None:
         (
             self._last_stages,
             self._restarts_there,
@@ -368,16 +371,30 @@ class RemoteRun:
     def _settle(self, session: Session) -> None:
         """Asks for what may be asked for later, and ends the run; a process that does not answer is killed."""
         host = session.host
+        cursors = [
+            (one, place) for one in all_of(self.cursors) if one.is_of(session) and (place := one.place) is not None
+        ]
         try:
-            self._look(session, _CLOSING_S)
-            for cursor in all_of(self.cursors):
-                if cursor.is_of(session):
-                    cursor.settle()
-            self._fillings.saved = self.caches()
-            if not session.is_read:
+            answer = host.tell("settled", session.number, [place for _, place in cursors])
+            # One answer after the other; but of a run that is read nobody waits for anything, and each wait is a good part of a short epoch.
+            closed = host.tell("close", session.number, session.memory.number) if session.is_read else None
+            told, positions, self._fillings.saved = answer.wait(_CLOSING_S)
+            self._see(told)
+            for (cursor, _), position in zip(cursors, positions, strict=True):
+                cursor.settle(functools.partial(_position, position, host.pid))
+            if closed is None:
                 session.connection.shut()  # it may wait for its reader
-            left = session.memory.number if session.is_read else None
-            if host.ask("close", session.number, left, patience_s=_CLOSING_S):
+                closed = host.tell("close", session.number, None)
+            if closed.wait(_CLOSING_S):
                 self._beside.keep(session.memory)
         except Gone:
             host.kill()
+
+
+def _position(told: tuple[Any, Any], pid: int) -> State:
+    """Returns a position that was told with others, or raises why there is none."""
+    position, error = told
+    if error is not None:
+        raise received_error(error, f"process {pid}")
+    state: State = whole(*position)
+    return state
