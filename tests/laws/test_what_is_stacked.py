@@ -5,6 +5,7 @@ A function returns one kind of element, and here and there another one, raises, 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -33,14 +34,19 @@ CHAINS: dict[str, Callable[[hr.Dataset, Function], hr.Dataset]] = {
     "map, enumerate": lambda ds, f: ds.map(f).enumerate(),
     "enumerate, map": lambda ds, f: ds.map(lambda n: n).enumerate().map(lambda _, n: f(n)),
     "map, instead": lambda ds, f: ds.map(f, on_error=lambda _: f(0)),
+    "map, as headrace finds": lambda ds, f: ds.map(f, num_parallel_calls=hr.AUTOTUNE),
+    "map, map as headrace finds, filter": lambda ds, f: (
+        ds.map(lambda n: n).map(f, num_parallel_calls=hr.AUTOTUNE).filter(lambda *_: True)
+    ),
     "map of dicts": lambda ds, f: ds.map(lambda n: {"n": n}).map(lambda row: f(row["n"])),
 }
 
 
 def made_by(usual: tuple[str, str], odd: dict[int, tuple[str, str]], failing: tuple[int, ...] = ()) -> Function:
-    own = Own()
+    of_threads = threading.local()
 
     def make(n: int) -> Any:
+        own = of_threads.__dict__.setdefault("own", Own())
         if n in failing:
             raise ValueError("failing")
         whole, array = odd.get(n, usual)

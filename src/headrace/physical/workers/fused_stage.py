@@ -48,7 +48,9 @@ class FusedStage(Stage):
     def pull(self, limit: int) -> Item:
         """Returns what the form of the moment gives, which counts it."""
         while True:
-            item = self.inputs[0].pull(self._most(limit))
+            (current,) = self.inputs
+            current.is_stacked = self.is_stacked
+            item = current.pull(self._most(limit))
             if item is not None:
                 break
             if not self._tap.closed:

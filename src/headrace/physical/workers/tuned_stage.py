@@ -89,6 +89,7 @@ class TunedStage(Stage):
         most = self._tuner.most_here
         if most is not None:
             limit = min(limit, max(1, most // self._inputs_each))
+        current.is_stacked = self.is_stacked
         item = current.pull(limit)
         if isinstance(item, Block):
             inputs, end_s = len(item) * self._inputs_each, time.perf_counter()
