@@ -24,7 +24,24 @@ class Fetch:
         self.func = source.__getitem__
 
     def __call__(self, index: int) -> Element:
-        return _as_element(self.func(index))
+        value = self.func(index)
+        kind = type(value)
+        # Written out, as it is called for each element: most are a leaf, or a flat tuple or dict of such as a map may give.
+        if kind is dict:
+            for part in value.values():
+                if type(part) not in PLAIN_LEAVES:
+                    break
+            else:
+                return value
+        elif kind is tuple:
+            for part in value:
+                if type(part) not in PLAIN_LEAVES:
+                    break
+            else:
+                return value
+        elif kind in PLAIN_LEAVES:
+            return value
+        return _as_element(value)
 
     def __headrace_fingerprint__(self) -> Any:
         return _owner(self.func)
