@@ -145,8 +145,12 @@ class Taken(NamedTuple):
 
 def _are_fixed(rows: Sequence[Element]) -> bool:
     """Returns whether nobody can change any of them: they are leaves that are so, or flat tuples of such."""
-    kinds = set(map(type, rows))
-    return kinds <= FIXED or (kinds == {tuple} and FIXED.issuperset(map(type, itertools.chain.from_iterable(rows))))
+    first = rows[0]  # mostly it is that which is not
+    if type(first) is not tuple:
+        return FIXED.issuperset(map(type, rows))
+    if not FIXED.issuperset(map(type, first)):
+        return False
+    return set(map(type, rows)) == {tuple} and FIXED.issuperset(map(type, itertools.chain.from_iterable(rows)))
 
 
 def _at_element(at: Locals, place: Any) -> tuple[str, str]:
