@@ -58,18 +58,19 @@ class FeedIterator(ElementIterator):
         ITERATORS.begins(self)
 
     def __next__(self) -> Any:
-        self._iterator.refuse_own_functions()
-        self._refuse_others()
-        self._is_asked = True  # no call since it was looked at: no thread came between
         try:
-            return self._next()
+            self._iterator.refuse_own_functions()
+            self._refuse_others()
+            self._is_asked = True  # no call since it was looked at: no thread came between
+            try:
+                return self._next()
+            finally:
+                self._is_asked = False
         except (StopIteration, HeadraceError):
             raise
         except BaseException:
             self.close()  # Ctrl-C, or a fault of the transfer's own: nothing can go on from here
             raise
-        finally:
-            self._is_asked = False
 
     def _next(self) -> Any:
         if self._ended:
