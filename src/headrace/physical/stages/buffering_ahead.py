@@ -8,7 +8,7 @@ from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
 from headrace.physical.stage import Stage
 from headrace.physical.workers.depth_tuner import depth_of
-from headrace.physical.workers.overlap_tuner import overlap_of
+from headrace.physical.workers.overlap_tuner import OverlapTuner, overlap_of
 from headrace.physical.workers.prefetch import PrefetchStage
 from headrace.plan.buffering import Prefetch, WithOptions
 
@@ -25,11 +25,18 @@ def _prefetch(node: Prefetch, state: State | None, context: StageContext) -> Sta
         buffer_size=size,
         ahead=context.ahead(node),
         pace=context.policy.pace,
-        tuner=(context.policy.overlap or overlap_of)(node.operations),
+        tuner=_tuner(node, context),
         depth=(context.policy.depth or depth_of)(node.operations),
         clock=context.policy.clock,
         decisions=context.decisions,
     )
+
+
+def _tuner(node: Prefetch, context: StageContext) -> OverlapTuner:
+    policy = context.policy
+    if policy.overlap is not None:
+        return policy.overlap(node.operations)
+    return overlap_of(node.operations, is_pulled_on=policy.shared is not None)
 
 
 @lower.register

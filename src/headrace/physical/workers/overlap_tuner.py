@@ -91,16 +91,18 @@ class OverlapTuner:
     """Decides where a prefetch makes its elements; ``ahead`` is the answer, from the next block on.
 
     The first block is made here, unless a thread is known to be better. If that took long enough, the thread begins before its
-    consumer has it.
+    consumer has it, unless that one pulls on at once: then it is tried as soon as there was something to hide.
 
     Args:
         found: what is known.
+        is_pulled_on: whether its consumer puts what it gets where another process takes it, and pulls on.
 
     Attributes:
         reason: why it changed its mind last, in words.
     """
 
-    def __init__(self, found: _Found | None = None) -> None:
+    def __init__(self, found: _Found | None = None, *, is_pulled_on: bool = False) -> None:
+        self._is_pulled_on = is_pulled_on
         self.reason = "an earlier run found a thread to be quicker"
         self._found = found = found or _Found()
         self.ahead = found.ahead is True
@@ -124,7 +126,7 @@ class OverlapTuner:
             return
         found = self._found
         if gap_s is None:
-            if made_s >= _LONG_S and found.ahead is None:
+            if made_s >= _LONG_S and found.ahead is None and not self._is_pulled_on:
                 self.reason = f"the first block took {duration(made_s)} to make"
                 self._begin_ahead()
             return
@@ -271,6 +273,6 @@ class OverlapTuner:
 _FOUND: Final = Lasting(_Found)
 
 
-def overlap_of(operations: tuple[object, ...]) -> OverlapTuner:
+def overlap_of(operations: tuple[object, ...], *, is_pulled_on: bool = False) -> OverlapTuner:
     """Returns the tuner of one run of a prefetch, which knows what others have found."""
-    return OverlapTuner(_FOUND.of(operations))
+    return OverlapTuner(_FOUND.of(operations), is_pulled_on=is_pulled_on)

@@ -60,6 +60,15 @@ def test_a_first_element_that_takes_long_begins_a_thread_before_it_is_handed_on(
     assert tuner.ahead
 
 
+@given(st.sampled_from([0.02, 0.05]), st.sampled_from([0.0, 0.02]))
+def test_where_the_consumer_pulls_on_at_once_a_long_first_element_decides_nothing(made_s: float, gap_s: float) -> None:
+    tuner, world = OverlapTuner(is_pulled_on=True), World(made_s, gap_s)
+    tuner.made_here(1, 0.02, None)
+    assert not tuner.ahead
+    world.run(tuner, 100)
+    assert tuner.ahead == (gap_s > 0)
+
+
 def test_a_first_element_that_is_cheap_begins_none() -> None:
     tuner = OverlapTuner()
     tuner.made_here(1, 1e-4, None)
