@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -99,6 +100,26 @@ def test_however_many_elements_were_taken_of_the_runs_before(recipe: Recipe, way
             list(delivered(iterator, count))
     came = elements_of(dataset, way, limit=LIMIT)
     assert any(alike(came, epoch) for epoch in epochs_of(recipe, len(counts) + 1))
+
+
+@given(st.integers(0, 20), st.integers(0, 2), st.integers(0, 2), ways() | st.just(REFERENCE))
+def test_zipped_with_inputs_of_its_length_it_is_whole_after_an_epoch(
+    count: int, before: int, after: int, way: Way
+) -> None:
+    calls = []
+
+    def noted(x: int) -> bool:
+        calls.append(x)
+        return True
+
+    beside, way = hr.Dataset.range(count), dataclasses.replace(way, jumps=None)
+    kept = beside.filter(noted).cache()  # only its end tells how long it is
+    zipped = hr.Dataset.zip((*[beside] * before, kept, *[beside] * after))
+    first = elements_of(zipped, way)
+    assert len(first) == count
+    assert sorted(calls) == [*range(count)]
+    assert elements_of(zipped, way) == first
+    assert len(calls) == count
 
 
 def epochs_of(recipe: Recipe, count: int) -> Iterator[list[Any]]:

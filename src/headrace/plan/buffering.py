@@ -16,7 +16,7 @@ from headrace.plan.options import Options
 from headrace.plan.randomness import randomness_of
 from headrace.plan.stateful import AssertCardinality
 
-__all__ = ["AboveCache", "Cache", "Prefetch", "WithOptions", "options_of"]
+__all__ = ["AboveCache", "Cache", "Prefetch", "WithOptions", "options_of", "reads_cache"]
 
 
 @fact
@@ -76,6 +76,12 @@ class Cache(UnaryNode):
         if _asserts(self.input):
             return UNKNOWN_CARDINALITY
         return self.input.cardinality()
+
+
+@fact
+def reads_cache(node: Node, inputs: list[bool]) -> bool:
+    """Returns whether a plan is, or reads, the elements of a cache."""
+    return isinstance(node, Cache) or any(inputs)
 
 
 @frozen(kw_only=True, eq=False)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream
 from headrace.blocks.cursor import State
 from headrace.coordination.closing import close_all
 from headrace.elements.structure import unflatten
 from headrace.errors import HeadraceError
+from headrace.plan.buffering import reads_cache
 from headrace.plan.combining import Zip
 from headrace.semantics.run_context import RunContext
 
@@ -17,24 +20,28 @@ __all__: list[str] = []
 class ZipStream:
     """One element of each input; a failure of one takes the others' elements with it.
 
-    In a row with a failure and an end, the first of the two decides; after a failure the end still ends it.
+    In a row with a failure and an end, the first of the two decides; after a failure the end still ends it. At the end, inputs
+    that read a cache are asked for one element more: a cache is whole when its end was seen.
     """
 
     def __init__(self, node: Zip, inputs: list[Stream], *, ended: bool) -> None:
         self.node = node
         self.inputs = inputs
         self.ended = ended
+        self.keeping = [part for part, child in enumerate(node.inputs) if reads_cache(child)]
 
     def next(self) -> Given:
         if self.ended:
+            self._end(after=-1)
             raise StopIteration
         elements, origins, failure = [], [], None
-        for stream in self.inputs:
+        for part, stream in enumerate(self.inputs):
             try:
                 element, origin = stream.next()
             except StopIteration:
                 self.ended = True
                 if failure is None:
+                    self._end(after=part)
                     raise
                 break
             except HeadraceError as error:
@@ -45,6 +52,13 @@ class ZipStream:
         if failure is not None:
             raise failure
         return unflatten(self.node.treedef, elements), origins[0]
+
+    def _end(self, after: int) -> None:
+        keeping, self.keeping = self.keeping, []
+        for part in keeping:
+            if part > after:
+                with contextlib.suppress(StopIteration, HeadraceError):
+                    self.inputs[part].next()
 
     def state(self) -> State:
         state: State = {"inputs": [stream.state() for stream in self.inputs]}

@@ -15,6 +15,7 @@ from headrace.physical.context import StageContext
 from headrace.physical.lookahead import StageLookahead
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
+from headrace.plan.buffering import reads_cache
 from headrace.plan.combining import Zip
 from headrace.semantics.held_bytes import Holding
 
@@ -26,6 +27,10 @@ class ZipStage(Stage):
 
     A failure of one input takes the others' elements with it, so that what comes after it stays aligned. In a row with a
     failure and an end, the first of the two decides: the end ends it, the failure is given before the end after it does.
+
+    Args:
+        keeping: those of the inputs, by their number, that read a cache. At the end they are asked for one element more, as in
+            tf.data, for a cache is whole when its end was seen, and inputs of one length would end with the first of them.
     """
 
     def __init__(
@@ -36,11 +41,13 @@ class ZipStage(Stage):
         *,
         ended: bool = False,
         holding: Holding | None = None,
+        keeping: Sequence[int] = (),
     ) -> None:
         super().__init__(meter, inputs, ZipCursor(tuple(stage.cursor for stage in inputs), ended=ended))
         self._treedef = treedef
         self._holding = holding
         self._ahead = [StageLookahead(stage, self._weak_read(), holding) for stage in inputs]
+        self._keeping = [self._ahead[part] for part in keeping]
         self._ended = ended
         self.by_index = all(stage.by_index for stage in inputs)
         lengths = [stage.numbered for stage in inputs if stage.numbered is not None]
@@ -57,6 +64,7 @@ class ZipStage(Stage):
 
     def _pull(self, limit: int) -> Item:
         if self._ended:
+            self._end()
             return None
         heads: list[Block | Failure] = []
         for ahead in self._ahead:
@@ -69,8 +77,13 @@ class ZipStage(Stage):
         if failure is not None:
             return self._failed(failure)
         if self._ended:
+            self._end()
             return None
         return self._zipped(min(limit, *(len(head) for head in heads if isinstance(head, Block))))
+
+    def _end(self) -> None:
+        for ahead in self._keeping:
+            ahead.peek(1)
 
     def _zipped(self, count: int) -> Block:
         blocks = [ahead.take(count) for ahead in self._ahead]
@@ -118,4 +131,5 @@ def _zip(node: Zip, state: State | None, context: StageContext) -> Stage:
         for part, (child, saved) in enumerate(parts)
     ]
     ended, holding = bool(state and state.get("ended")), context.gathering(node, "")
-    return ZipStage(node.treedef, inputs, context.meter(node), ended=ended, holding=holding)
+    keeping = [part for part, child in enumerate(node.inputs) if reads_cache(child)]
+    return ZipStage(node.treedef, inputs, context.meter(node), ended=ended, holding=holding, keeping=keeping)
