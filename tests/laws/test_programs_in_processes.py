@@ -83,6 +83,97 @@ BODIES = {
         for record, below, *others in dataset.with_options(EXECUTOR):
             print(type(record) is Record, type(record.a) is Slotted, record.x, record.a.a, below.a, below.b, others)
         """,
+    "named tuples of the program, written as classes": """
+        import typing
+        T = typing.TypeVar("T")
+        class Pair(typing.NamedTuple):
+            x: int
+            y: int = 3
+            def total(self):
+                return self.x + self.y
+        class Below(Pair):
+            __slots__ = ()
+            def total(self):
+                return super().total() + 1
+        class One(typing.NamedTuple, typing.Generic[T]):
+            x: T
+        def made(x):
+            return Pair(int(x)), Below(int(x)), One(int(x))
+        def seen(*all_three):
+            return *all_three, *(one._asdict() for one in all_three)
+        for pair, below, one, *others in hr.Dataset.range(3).map(made, num_parallel_calls=1).map(seen).with_options(EXECUTOR):
+            print(type(pair) is Pair, pair.total(), type(below) is Below, below.total(), type(one) is One, one, others)
+        """,
+    "enums of the program that have more than values": """
+        class Planet(enum.Enum):
+            EARTH = 5.97, 6.37
+            TERRA = 5.97, 6.37
+            def __init__(self, mass, radius):
+                self.mass = mass
+        class Way(enum.Enum):
+            UP = 1, "up"
+            def __new__(cls, value, label):
+                made = object.__new__(cls)
+                made._value_, made.label = value, label
+                return made
+        class Right(enum.Flag):
+            READ = 1
+            WRITE = 2
+            BOTH = 3
+        def seen(x):
+            way = Way(1)
+            return Planet.TERRA, Planet["TERRA"].mass, list(Planet.__members__), way, way.label, Right["BOTH"], Right.READ | Right.WRITE
+        for found in hr.Dataset.range(2).map(seen, num_parallel_calls=1).with_options(EXECUTOR):
+            print(found, found[0] is Planet.EARTH, found[3] is Way.UP, found[5] is Right.BOTH)
+        """,
+    "what functools makes of functions of the program": """
+        import functools
+        @functools.lru_cache(maxsize=None)
+        def fibonacci(n):
+            return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
+        @functools.singledispatch
+        def kind(x):
+            return "other"
+        @kind.register
+        def _(x: int):
+            return "int"
+        class Kept:
+            @functools.cached_property
+            def half(self):
+                return 0.5
+            @functools.lru_cache
+            def plus(self, x):
+                return x + 1
+            @classmethod
+            @functools.cache
+            def name(cls):
+                return cls.__name__
+        def seen(x):
+            kept = Kept()
+            return fibonacci(int(x) + 20), kind(int(x)), kind(""), kept.half, kept.plus(int(x)), kept.name(), "half" in vars(kept)
+        print(list(hr.Dataset.range(3).map(seen, num_parallel_calls=1).with_options(EXECUTOR)))
+        print([fibonacci.cache_info().maxsize, *hr.Dataset.range(3).map(int).map(fibonacci, num_parallel_calls=1).with_options(EXECUTOR)])
+        """,
+    "classes of the program that know those below them": """
+        known = {}
+        class Plugin:
+            def __init_subclass__(cls, *, tag, **others):
+                super().__init_subclass__(**others)
+                assert tag not in known
+                known[tag] = cls
+                cls.tag = tag
+        class One(Plugin, tag="one"):
+            pass
+        class Two(One, tag="two"):
+            pass
+        def made(x):
+            return known["two"](), known["one"].tag, len(known)
+        for made, *others in hr.Dataset.range(3).map(made, num_parallel_calls=1).with_options(EXECUTOR):
+            print(type(made) is Two, known == {"one": One, "two": Two}, others)
+        class Three(Plugin, tag="three"):
+            pass
+        print(sorted(known))
+        """,
     "states of classes of the program, stored and read again": """
         @dataclasses.dataclass
         class Total:

@@ -9,16 +9,17 @@ import functools
 import io
 import pickle
 import sys
-import types
 from collections.abc import Callable
 from typing import Any, Final
 
+from headrace.processes.class_copies import PROGRAMS, have_classes_found, reduced_class
+from headrace.processes.definitions import reduced_definition
 from headrace.processes.values_pickled import reduced
 
 __all__ = ["PROGRAMS", "have_classes_found", "keeping_large", "pickled_by_value"]
 
-# How the module is called that the program is, here and in a process that multiprocessing started.
-PROGRAMS: Final = ("__main__", "__mp_main__")
+# How many parts cloudpickle's way of making a class has; with fewer it names it.
+_OF_A_CLASS: Final = 6
 
 
 def pickled_by_value(value: Any, keep: Callable[[pickle.PickleBuffer], bool] | None = None) -> bytes:
@@ -50,38 +51,15 @@ def _pickler_class() -> Any:
                 return found
             if isinstance(obj, io.TextIOWrapper) and not obj.closed and obj not in (sys.stdout, sys.stderr):
                 raise pickle.PicklingError("cannot pickle an open file")  # cloudpickle would send all that is in it
+            found = reduced_definition(obj)
+            if found is not NotImplemented:
+                return found
             found = super().reducer_override(obj)
-            if isinstance(obj, type) and obj.__module__ in PROGRAMS and isinstance(found, tuple):
-                make, arguments, *rest = found
-                return _made_class, (obj.__qualname__, make, _with_slots(obj, make, arguments)), *rest
+            if isinstance(obj, type) and isinstance(found, tuple) and len(found) == _OF_A_CLASS:
+                return reduced_class(obj, found)
             return found
 
     return Pickler
-
-
-def _with_slots(kind: type, make: Callable[..., type], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Has a class keep its slots, which cloudpickle forgets: its objects would come back with a ``__dict__``, for which they have no room here."""
-    slots = vars(kind).get("__slots__")
-    if slots is None or make.__name__ != "_make_skeleton_class":
-        return arguments
-    *before, names, tracker, extra = arguments
-    return *before, {**names, "__slots__": slots if isinstance(slots, str) else tuple(slots)}, tracker, extra
-
-
-_program: types.ModuleType | None = None
-
-
-def have_classes_found(program: types.ModuleType) -> None:
-    """Has classes of another program's be attributes of this one, which has none of its own."""
-    global _program  # noqa: PLW0603 - one of a process
-    _program = program
-
-
-def _made_class(name: str, make: Callable[..., type], arguments: tuple[Any, ...]) -> type:
-    kind = make(*arguments)
-    if _program is not None and "." not in name:
-        setattr(_program, name, kind)
-    return kind
 
 
 def keeping_large(found: list[memoryview], smallest: int) -> Callable[[pickle.PickleBuffer], bool]:
