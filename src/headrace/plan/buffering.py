@@ -121,6 +121,11 @@ class WithOptions(UnaryNode):
 
 def options_of(plan: Node) -> Options:
     """Returns all options of a plan; where two meet, the one nearer to the end wins."""
+    found: Options = plan.recall(options_of, lambda: _merged(plan))
+    return found
+
+
+def _merged(plan: Node) -> Options:
     merged = Options()
     for node in nodes_of(plan):
         if isinstance(node, WithOptions):

@@ -33,8 +33,8 @@ __all__ = [
     "Taken",
 ]
 
-# How many blocks may be on their way: one is ready while the trainer has another.
-AHEAD: Final = 2
+# How many blocks may be on their way: two are ready while the trainer has another, of which it tells when it asks for the next.
+AHEAD: Final = 3
 # The exit status of a process that nobody needed any more; a function that calls os._exit(0) has another.
 NOT_NEEDED: Final = 75
 # Stands, with the number of an element in its block, for what its hearer knows better: where the element came from.

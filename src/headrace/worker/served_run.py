@@ -69,6 +69,8 @@ class ServedRun:
     def __init__(self, built: Node, order: RunOrder, connection: Connection, slab: Slab) -> None:
         self._order = order
         self.connection: Final = connection
+        self._poll = select.poll()
+        self._poll.register(connection.fileno(), select.POLLIN)
         # It came with the functions, whose global variables it may set; processes of this one's own call it instead, or they would have these.
         init = options_of(built).worker_init
         self._init = None if wants_processes(built, order.options) else init
@@ -199,7 +201,7 @@ class ServedRun:
         """Hears what the reader has taken, and waits until one more item may be on its way; returns False when it is gone."""
         while True:
             must_wait = len(self._on_the_way) >= AHEAD
-            if not must_wait and not _has_message(self.connection):
+            if not must_wait and not self._poll.poll(0):
                 return True
             try:
                 received = self.connection.receive()
@@ -252,7 +254,9 @@ class ServedRun:
         self._on_the_way.append(nbytes)
         self._ahead.add(nbytes)
         try:
-            self.connection.send(to_bytes(given.in_tuples()), descriptors)
+            # What is plain is pickled without a look at each part of it.
+            pickled = pickle.dumps if given.known is None else to_bytes
+            self.connection.send(pickled(given.in_tuples()), descriptors)
         except OSError as error:
             leave_where_lost(error)
             raise _NoReaderError from error
@@ -317,14 +321,8 @@ class ServedRun:
 
     def _hear_the_rest(self) -> None:
         """Hears what its reader has let go since nothing more was to be given: another run may have the memory."""
-        while self.connection.fileno() >= 0 and _has_message(self.connection):
+        while self.connection.fileno() >= 0 and self._poll.poll(0):
             received = self.connection.receive()
             if received is None:
                 return
             self._hear(Taken.of_tuples(pickle.loads(received[0])))
-
-
-def _has_message(connection: Connection) -> bool:
-    poll = select.poll()
-    poll.register(connection.fileno(), select.POLLIN)
-    return bool(poll.poll(0))

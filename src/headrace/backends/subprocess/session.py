@@ -45,6 +45,7 @@ class Session:
         connection: where its elements come.
         memory: what it shares.
         is_read: whether all that it sent has come.
+        untold: how many items have come of which it was not told; the last one is told when the next is asked for.
         gone: the numbers of items in which nobody will ask for a position.
     """
 
@@ -53,6 +54,7 @@ class Session:
     connection: Connection
     memory: SharedWith
     is_read: bool = False
+    untold: int = 0
     gone: deque[int] = dataclasses.field(default_factory=deque)
 
     @property
@@ -66,23 +68,26 @@ class Session:
 
     def received(self) -> Given | None:
         """Returns what comes next; None when the process has ended."""
-        self._tell_taken(0)
+        self._tell_taken()
         received = self.connection.receive()
         if received is None:
             return None
         message, descriptors = received
         self.memory.leases.add(descriptors)
         given = Given.of_tuples(pickle.loads(message))
-        self._tell_taken(1)
+        self.untold += 1
+        if given.is_last:
+            self._tell_taken()
         return given
 
-    def _tell_taken(self, items: int) -> None:
-        """Tells the process what it may make, and what memory it has back."""
+    def _tell_taken(self) -> None:
+        """Tells the process what it may make, and what memory it has back: in one message an item, for to hear one takes it time."""
         # Not more than a socket holds: the process may be sending at this moment, and hears it only afterwards.
         places = self.memory.leases.gone(_AT_ONCE)
         numbers: list[int] = []
         while self.gone and len(numbers) < _AT_ONCE:
             numbers.append(self.gone.popleft())
-        if items or places or numbers:
+        untold, self.untold = self.untold, 0
+        if untold or places or numbers:
             with contextlib.suppress(OSError):  # it has ended, which is heard next
-                self.connection.send(pickle.dumps(Taken(items, places, numbers).in_tuples()))
+                self.connection.send(pickle.dumps(Taken(untold, places, numbers).in_tuples()))
