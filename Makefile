@@ -34,6 +34,8 @@ PINNED := PIP_CONSTRAINT=constraints-dev.txt PIP_BUILD_CONSTRAINT=constraints-de
 
 # Each would put other packages before those of the environment, or beside it.
 unexport PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX PIP_USER
+# With it each of the thousands of processes that tests start would compile all of headrace anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 CODE := src tests conftest.py $(wildcard benchmarks examples docs/building)
 
