@@ -7,12 +7,16 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
+import numpy as np
+
 from headrace.errors import InvalidArgumentError
 from headrace.function_code import code_of, place_of
 
 __all__ = [
     "AUTOTUNE",
     "check_executor",
+    "check_flag",
+    "check_flags",
     "check_function",
     "check_int",
     "check_parallel_calls",
@@ -34,6 +38,29 @@ def check_int(value: object, *, field: str, stage: str) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{stage}: {field} must be an int, not {value!r}")
     return int(value.__index__())
+
+
+def check_flag(value: Any, *, field: str, stage: str) -> bool:
+    """Returns the value as a bool; a text or a number is none, as ``"no"`` and a number given in its place would be yes.
+
+    Raises:
+        TypeError: it is none.
+    """
+    if value is True or value is False:
+        return value
+    if not isinstance(value, np.bool_):
+        raise TypeError(f"{stage}: {field} must be True or False, not {value!r}")
+    return bool(value)
+
+
+def check_flags(node: Any, *fields: str) -> None:
+    """Has fields of an operation be bools.
+
+    Raises:
+        TypeError: one is none.
+    """
+    for field in fields:
+        object.__setattr__(node, field, check_flag(getattr(node, field), field=field, stage=node.op))
 
 
 def check_function(function: object, *, stage: str) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace.arguments import check_flag
 from headrace.dataset.mixin import DatasetMixin
 from headrace.plan.grouping import Batch, CyclingBatch, PaddedBatch, RaggedBatch, Unbatch
 from headrace.plan.padding import Padding
@@ -53,7 +54,7 @@ class Grouping(DatasetMixin):
             Batch(
                 input=self._plan,
                 batch_size=batch_size,
-                drop_remainder=bool(drop_remainder),
+                drop_remainder=drop_remainder,
                 num_parallel_calls=num_parallel_calls,
                 deterministic=deterministic,
                 name=name,
@@ -100,7 +101,7 @@ class Grouping(DatasetMixin):
                 input=self._plan,
                 batch_size=batch_size,
                 padding=Padding(shapes=padded_shapes, values=padding_values),
-                drop_remainder=bool(drop_remainder),
+                drop_remainder=drop_remainder,
                 name=name,
             )
         )
@@ -138,7 +139,7 @@ class Grouping(DatasetMixin):
             RaggedBatch(
                 input=self._plan,
                 batch_size=batch_size,
-                drop_remainder=bool(drop_remainder),
+                drop_remainder=drop_remainder,
                 row_splits_dtype=row_splits_dtype,
                 name=name,
             )
@@ -166,15 +167,16 @@ class Grouping(DatasetMixin):
             >>> [batch.tolist() for batch in batches.rebatch([2, 1])]
             [[0, 1], [2], [3, 4], [5], [6, 7]]
         """
+        drop_remainder = check_flag(drop_remainder, field="drop_remainder", stage="rebatch")
         rows = Unbatch(input=self._plan, name=name or "rebatch")
         if isinstance(batch_size, (list, tuple, np.ndarray)):
             sizes = tuple(batch_size)
-            return self._of(CyclingBatch(input=rows, batch_sizes=sizes, drop_remainder=bool(drop_remainder), name=name))
+            return self._of(CyclingBatch(input=rows, batch_sizes=sizes, drop_remainder=drop_remainder, name=name))
         return self._of(
             Batch(
                 input=rows,
                 batch_size=batch_size,  # type: ignore[arg-type]  # a sequence was taken above
-                drop_remainder=bool(drop_remainder),
+                drop_remainder=drop_remainder,
                 name=name or "rebatch",
             )
         )

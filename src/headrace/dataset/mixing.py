@@ -89,8 +89,8 @@ class Mixing(DatasetMixin):
                 weights=tuple(chance for chance in chances if chance),
                 weights_dataset=varying,
                 randomness=Randomness.of(seed, stage=stage),
-                stop_on_empty_dataset=bool(stop_on_empty_dataset),
-                rerandomize_each_iteration=bool(rerandomize_each_iteration),
+                stop_on_empty_dataset=stop_on_empty_dataset,
+                rerandomize_each_iteration=False if rerandomize_each_iteration is None else rerandomize_each_iteration,
                 name=name,
             )
         )
@@ -129,7 +129,7 @@ class Mixing(DatasetMixin):
             ChooseFromDatasets(
                 datasets=tuple(_plans(datasets, False, stage=stage)),
                 choice_dataset=plan_from(choice_dataset, stage=stage),
-                stop_on_empty_dataset=bool(stop_on_empty_dataset),
+                stop_on_empty_dataset=stop_on_empty_dataset,
                 name=name,
             )
         )

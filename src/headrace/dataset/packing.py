@@ -69,7 +69,7 @@ class Packing(DatasetMixin):
                 length=length,
                 strategy=strategy,
                 open_rows=open_rows,
-                truncate=bool(truncate),
+                truncate=truncate,
                 padding_value=padding_value,
                 name=name,
             )

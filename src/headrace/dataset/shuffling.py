@@ -23,7 +23,7 @@ class Shuffling(DatasetMixin):
         self,
         buffer_size: int,
         seed: int | None = None,
-        reshuffle_each_iteration: bool = True,
+        reshuffle_each_iteration: bool | None = True,
         name: str | None = None,
     ) -> Dataset:
         """Shuffles the elements: each is drawn at random from a buffer, which the next element of the input fills up again.
@@ -34,7 +34,7 @@ class Shuffling(DatasetMixin):
             buffer_size: how many elements the buffer holds; if it holds all of the dataset, every order is equally
                 likely. -2 holds the whole dataset.
             seed: makes the orders reproducible: a new program gets the same sequence of epochs.
-            reshuffle_each_iteration: False gives every epoch the same order, also without a seed.
+            reshuffle_each_iteration: False gives every epoch the same order, also without a seed; None is True, as in tf.data.
             name: what the operation is called in messages and statistics.
 
         Raises:
@@ -52,7 +52,7 @@ class Shuffling(DatasetMixin):
                 input=self._plan,
                 buffer_size=buffer_size,
                 randomness=Randomness.of(seed, stage="shuffle"),
-                reshuffle_each_iteration=reshuffle_each_iteration is not False,
+                reshuffle_each_iteration=True if reshuffle_each_iteration is None else reshuffle_each_iteration,
                 name=name,
             )
         )

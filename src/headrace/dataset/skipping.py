@@ -33,4 +33,4 @@ class Skipping(DatasetMixin):
             >>> list(hr.Dataset.range(4).map(lambda x: 6 // (x - 1)).ignore_errors())
             [-6, 6, 3]
         """
-        return self._of(IgnoreErrors(input=self._plan, log_warning=bool(log_warning), name=name))
+        return self._of(IgnoreErrors(input=self._plan, log_warning=log_warning, name=name))

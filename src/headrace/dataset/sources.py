@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace.arguments import check_flag
 from headrace.dataset.mixin import DatasetMixin
 from headrace.elements.structure import Element
 from headrace.errors import InvalidArgumentError
@@ -242,7 +243,7 @@ class Sources(DatasetMixin):
         return cls._of(
             RandomSource(
                 randomness=Randomness.of(seed, stage="random"),
-                rerandomize_each_iteration=bool(rerandomize_each_iteration),
+                rerandomize_each_iteration=False if rerandomize_each_iteration is None else rerandomize_each_iteration,
                 name=name,
             )
         )
@@ -272,6 +273,7 @@ class Sources(DatasetMixin):
             >>> [pathlib.Path(path).name for path in hr.Dataset.list_files(folder / "*.txt", shuffle=False)]
             ['a.txt', 'b.txt']
         """
+        is_shuffled = shuffle is None or check_flag(shuffle, field="shuffle", stage="list_files")
         files = match_files(file_pattern)
         listed = cls.from_tensor_slices(np.array(files, dtype=object), name=name or "list_files")
-        return listed if shuffle is False else listed.shuffle(len(files), seed=seed, name=name or "list_files")
+        return listed.shuffle(len(files), seed=seed, name=name or "list_files") if is_shuffled else listed

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from headrace.arguments import check_flag
 from headrace.dataset.mixin import DatasetMixin
 from headrace.known_as import known_as
 from headrace.plan.bucketing import Buckets, boundary_shapes
@@ -58,7 +59,7 @@ class Windowing(DatasetMixin):
                 size=size,
                 shift=shift,
                 stride=stride,
-                drop_remainder=bool(drop_remainder),
+                drop_remainder=drop_remainder,
                 dataset_of=self._of,
                 name=name,
             )
@@ -149,7 +150,10 @@ class Windowing(DatasetMixin):
             [[1, 0], [2, 2]]
             [[1, 1, 1, 1], [3, 3, 3, 0]]
         """
-        to_boundary = pad_to_bucket_boundary and not no_padding
+        stage = "bucket_by_sequence_length"
+        no_padding = check_flag(no_padding, field="no_padding", stage=stage)
+        drop_remainder = check_flag(drop_remainder, field="drop_remainder", stage=stage)
+        to_boundary = check_flag(pad_to_bucket_boundary, field="pad_to_bucket_boundary", stage=stage) and not no_padding
         buckets = Buckets.of(element_length_func, bucket_boundaries, bucket_batch_sizes, bounded=to_boundary)
         spec = self._plan.spec()
 

@@ -7,7 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from headrace.arguments import check_executor, check_function, check_int, check_parallel_calls, check_seconds
+from headrace.arguments import (
+    check_executor,
+    check_flags,
+    check_function,
+    check_int,
+    check_parallel_calls,
+    check_seconds,
+)
 from headrace.elements.tensor_spec import TensorSpec
 from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.frozen import frozen
@@ -44,6 +51,8 @@ class Map(UnaryNode):
     def __post_init__(self) -> None:
         check_function(self.function, stage=self.op)
         check_parallel_calls(self.num_parallel_calls, stage=self.op)
+        if self.deterministic is not None:
+            check_flags(self, "deterministic")
         check_executor(self.executor, self.num_parallel_calls, stage=self.op)
         check_seconds(self.timeout_s, field="timeout_s", stage=self.op)
         if not callable(self.on_error) and self.on_error not in ("raise", "skip"):
@@ -98,6 +107,8 @@ class RandomMap(UnaryNode):
     def __post_init__(self) -> None:
         check_function(self.function, stage=self.op)
         check_parallel_calls(self.num_parallel_calls, stage=self.op)
+        if self.deterministic is not None:
+            check_flags(self, "deterministic")
         check_executor(self.executor, self.num_parallel_calls, stage=self.op)
         check_seconds(self.timeout_s, field="timeout_s", stage=self.op)
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from headrace.arguments import check_int, check_parallel_calls
+from headrace.arguments import check_flags, check_int, check_parallel_calls
 from headrace.elements.ragged import RaggedTensor
 from headrace.elements.structure import flatten, normalize, unflatten
 from headrace.elements.tensor_spec import DatasetSpec, TensorSpec
@@ -40,6 +40,9 @@ class Batch(UnaryNode):
     def __post_init__(self) -> None:
         if self.num_parallel_calls is not None:
             check_parallel_calls(self.num_parallel_calls, stage=self.op)
+        check_flags(self, "drop_remainder")
+        if self.deterministic is not None:
+            check_flags(self, "deterministic")
         size = self.batch_size
         if type(size) is not int:
             size = check_int(size, field="batch_size", stage=self.op)
@@ -162,6 +165,7 @@ class CyclingBatch(UnaryNode):
     drop_remainder: bool = False
 
     def __post_init__(self) -> None:
+        check_flags(self, "drop_remainder")
         sizes = tuple(check_int(size, field="batch_size", stage=self.op) for size in self.batch_sizes)
         if not sizes or min(sizes) < 0 or not any(sizes):
             message = f"the sizes must be at least 0, and one of them at least 1, not {list(sizes)}"

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from headrace.arguments import check_function
+from headrace.arguments import check_flags, check_function
 from headrace.elements.structure import flatten
 from headrace.elements.tensor_spec import TensorSpec
 from headrace.errors import InvalidArgumentError
@@ -42,6 +42,7 @@ class Mixture(NodeOfSeveral):
     stop_on_empty_dataset: bool
 
     def __post_init__(self) -> None:
+        check_flags(self, "stop_on_empty_dataset")
         if not self.datasets:
             raise InvalidArgumentError("there is no dataset to choose from", stage=self.op)
         self.spec()
@@ -98,6 +99,7 @@ class SampleFromDatasets(Mixture):
 
     def __post_init__(self) -> None:
         Mixture.__post_init__(self)  # super() does not know the class that slots make
+        check_flags(self, "rerandomize_each_iteration")
         if self.weights_dataset is not None:
             _check_weights_spec(self.weights_dataset.spec(), len(self.datasets), stage=self.op)
 

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from headrace.arguments import check_executor, check_function, check_int, check_parallel_calls
+from headrace.arguments import check_executor, check_flags, check_function, check_int, check_parallel_calls
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.plan.node import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Spec, UnaryNode, function_name
@@ -66,6 +66,8 @@ class Interleave(FlatMap):
     def __post_init__(self) -> None:
         check_function(self.function, stage=self.op)
         check_parallel_calls(self.num_parallel_calls, stage=self.op)
+        if self.deterministic is not None:
+            check_flags(self, "deterministic")
         check_executor(self.executor, self.num_parallel_calls, stage=self.op)
         given = DEFAULT_CYCLE_LENGTH if self.cycle_length in (None, -1) else self.cycle_length
         cycle = check_int(given, field="cycle_length", stage=self.op)

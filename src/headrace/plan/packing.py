@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from headrace.arguments import check_int
+from headrace.arguments import check_flags, check_int
 from headrace.elements.structure import Element, TreeDef, flatten, normalize, paths_of, unflatten
 from headrace.elements.tensor_spec import TensorSpec
 from headrace.errors import InvalidArgumentError
@@ -36,6 +36,7 @@ class Pack(UnaryNode):
     padding_value: Any = 0
 
     def __post_init__(self) -> None:
+        check_flags(self, "truncate")
         if self.strategy not in STRATEGIES:
             message = f"strategy must be one of {', '.join(STRATEGIES)}, not {self.strategy!r}"
             raise InvalidArgumentError(message, stage=self.op)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from headrace.arguments import check_int
+from headrace.arguments import check_flags, check_int
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.plan.node import UnaryNode
@@ -26,6 +26,7 @@ class Shuffle(UnaryNode):
     reshuffle_each_iteration: bool = True
 
     def __post_init__(self) -> None:
+        check_flags(self, "reshuffle_each_iteration")
         size = check_int(self.buffer_size, field="buffer_size", stage=self.op)
         if size < 1 and size != WHOLE_DATASET:
             empty = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from headrace.arguments import check_flags
 from headrace.frozen import frozen
 from headrace.plan.node import UNKNOWN_CARDINALITY, UnaryNode
 
@@ -16,6 +17,9 @@ class IgnoreErrors(UnaryNode):
 
     op: ClassVar[str] = "ignore_errors"
     log_warning: bool = False
+
+    def __post_init__(self) -> None:
+        check_flags(self, "log_warning")
 
     def _cardinality(self) -> int:
         """Returns UNKNOWN_CARDINALITY: only a run could tell."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from headrace.arguments import check_int, check_runs
+from headrace.arguments import check_flags, check_int, check_runs
 from headrace.elements.leaf_arrays import (
     NUMPYS_TEXTS,
     PLAIN_LEAVES,
@@ -264,6 +264,9 @@ class RandomSource(Node):
     op: ClassVar[str] = "random"
     randomness: Randomness
     rerandomize_each_iteration: bool = False
+
+    def __post_init__(self) -> None:
+        check_flags(self, "rerandomize_each_iteration")
 
     def _cardinality(self) -> int:
         """Returns INFINITE_CARDINALITY: it never ends."""

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from headrace.arguments import check_function, check_int
+from headrace.arguments import check_flags, check_function, check_int
 from headrace.elements.leaf_specs import general_spec
 from headrace.elements.structure import Element, flatten, unflatten
 from headrace.elements.tensor_spec import DatasetSpec
@@ -81,6 +81,7 @@ class Window(UnaryNode):
     dataset_of: DatasetOf
 
     def __post_init__(self) -> None:
+        check_flags(self, "drop_remainder")
         object.__setattr__(self, "shift", self.size if self.shift is None else self.shift)
         for field in ("size", "shift", "stride"):
             value = check_int(getattr(self, field), field=field, stage=self.op)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from headrace.arguments import check_flag
 from headrace.dataset.dataset import Dataset
 from headrace.dataset.formats.files import of_files
 from headrace.io.csv.components import CsvComponents
@@ -71,10 +72,11 @@ class CsvDataset(Dataset):
         csv = CsvComponents.of(
             record_defaults,
             field_delim=field_delim,
-            use_quote_delim=use_quote_delim,
+            use_quote_delim=check_flag(use_quote_delim, field="use_quote_delim", stage="CsvDataset"),
             na_value=na_value,
             select_cols=select_cols,
             exclude_cols=exclude_cols,
         )
+        header = check_flag(header, field="header", stage="CsvDataset")
         files = CsvFiles(csv=csv, header=header, compression_type=compression_type, buffer_size=buffer_size)
         super().__init__(of_files(filenames, files, on_error=on_error, name=name))
