@@ -49,3 +49,28 @@ def test_what_a_process_does_to_its_copy_of_a_class_stays_there(
                 setattr(Kept, name, value)
             said |= change
     assert registered == [Kept]
+
+
+@settings(max_examples=(settings().max_examples + 5) // 6)
+@given(
+    changes=st.lists(
+        st.dictionaries(st.sampled_from(NAMES), st.none() | st.integers(-9, -1)), min_size=1, max_size=4
+    ).filter(any)
+)
+def test_an_epoch_in_processes_has_a_class_as_the_program_has_it_then(changes: list[dict[str, int | None]]) -> None:
+    class Kept:
+        count = 0
+        items: tuple[int, ...] = ()
+
+    def seen(x: Any) -> str:
+        return repr([(name, vars(Kept)[name]) for name in NAMES if name in vars(Kept)])
+
+    dataset = hr.Dataset.range(1).map(seen, num_parallel_calls=1)
+    dataset = dataset.with_options(hr.Options(executor="process", num_workers=1))
+    for change in changes:
+        for name, value in change.items():
+            if value is not None:
+                setattr(Kept, name, value)
+            elif name in vars(Kept):
+                delattr(Kept, name)
+        assert list(dataset) == [seen(0)]

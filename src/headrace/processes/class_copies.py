@@ -20,6 +20,8 @@ PROGRAMS: Final = ("__main__", "__mp_main__")
 _known: Final[weakref.WeakValueDictionary[str, type]] = weakref.WeakValueDictionary()
 # How many processes a class has come through; none where it was written.
 _steps: Final[weakref.WeakKeyDictionary[type, int]] = weakref.WeakKeyDictionary()
+# What a copy was told to have, of which it keeps nothing that is gone where it comes from.
+_told: Final[weakref.WeakKeyDictionary[type, frozenset[str]]] = weakref.WeakKeyDictionary()
 _program: types.ModuleType | None = None
 
 
@@ -72,6 +74,11 @@ def _changed(kind: type, state: tuple[Any, ...]) -> None:
     steps, change, attributes, noted = state
     if steps >= _steps.get(kind, 0):
         return
+    told = frozenset(attributes[0])
+    for name in _told.get(kind, frozenset()) - told:
+        if name in vars(kind):
+            delattr(kind, name)
+    _told[kind] = told
     change(kind, attributes)
     for name, held in noted.items():
         own = getattr(kind, name).__dict__  # of an enum's member; other classes have none noted
