@@ -51,7 +51,9 @@ def _reduced_array(array: np.ndarray) -> Any:
     """Has arrays that do not lie in one piece be copied into one, which can be shared; and what nobody may write to is kept so."""
     flags = array.flags
     if array.dtype.hasobject or type(array) is not np.ndarray:
-        return NotImplemented if flags.writeable else (_locked, (array.copy(),))
+        if flags.writeable or (copied := array.copy()) is array:  # np.ma.masked, of which there is one
+            return NotImplemented
+        return _locked, (copied,)
     if flags.c_contiguous or flags.f_contiguous or (flags.writeable and array.nbytes < SMALL_BYTES):
         return NotImplemented
     whole = np.ascontiguousarray(array)
