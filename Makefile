@@ -10,7 +10,7 @@ PYTHON ?= python3
 EXTRAS ?=
 # Options that go on to the program: `make demo ARGS="--framework torch"`, `make test ARGS="-k csv"`.
 ARGS ?=
-# Tests run in as many processes as there are cores; past eight, starting them costs more than they save.
+# Tests run in one process more than there are cores; past eight, starting them costs more than they save.
 JOBS ?= auto
 
 # .ci/run has one without extras and one with them: make VENV=….

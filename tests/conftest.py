@@ -50,6 +50,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     assert not named, f"give ids= to the cases of {named[0]}"
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Returns how many processes share the tests: one more than cores, as many a test waits for a process that it has started."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_configure(config: pytest.Config) -> None:
     # During a test, pytest's capture holds descriptor 2: the stacks of a hang would be lost with it.
     config.stash[_STDERR] = os.dup(2)
