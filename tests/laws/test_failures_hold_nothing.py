@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import gc
+import sys
 import traceback
 import weakref
 from collections.abc import Callable, Iterator
@@ -20,10 +21,12 @@ from tests.laws.plans import Recipe, recipes
 from tests.laws.running import REFERENCE, Way, running, ways
 
 import headrace as hr
+from headrace.observe import frames
 from headrace.testing.restoring import delivered
 
 DS = hr.Dataset
 OPEN: weakref.WeakSet[Open] = weakref.WeakSet()
+LOOKED_AT = (frames._holds, frames._reaches, frames._since, frames._within, frames._hands_over, frames._begins)
 EXECUTORS = pytest.mark.parametrize("executor", ["thread", "inline"])
 
 
@@ -37,6 +40,12 @@ class Open:
 @pytest.fixture(autouse=True)
 def nothing_is_open() -> None:
     OPEN.clear()
+
+
+@pytest.fixture(autouse=True)
+def nobody_else_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has the functions themselves look around: who does it from another thread has the frames until it is that thread's turn again."""
+    monkeypatch.setattr("headrace.physical.lock_watch.can_probe", lambda: False)
 
 
 @contextlib.contextmanager
@@ -55,8 +64,18 @@ def pass_over(iterator: hr.DatasetIterator, count: int) -> Any:
     return next(iter(collections.deque(delivered(iterator, count), maxlen=1)), None)
 
 
+def look_around() -> None:
+    """Looks at the variables of what works on elements here, as what watches a run does at any moment."""
+    frame = sys._getframe()
+    while frame.f_back is not None:
+        frame = frame.f_back
+        if any(frame.f_code in marked for marked in LOOKED_AT):
+            frame.f_locals  # noqa: B018
+
+
 def fails(*element: Any) -> Any:
     opened = Open()
+    look_around()
     if int(np.max(element[0])) % 3 == 1:
         raise ValueError(f"with {opened}")
     return element[0]
@@ -64,6 +83,7 @@ def fails(*element: Any) -> Any:
 
 def fails_always(*_: Any) -> Any:
     opened = Open()
+    look_around()
     raise ValueError(f"with {opened}")
 
 
