@@ -26,7 +26,8 @@ from headrace.testing.restoring import delivered
 
 DS = hr.Dataset
 OPEN: weakref.WeakSet[Open] = weakref.WeakSet()
-LOOKED_AT = (frames._holds, frames._reaches, frames._since, frames._within, frames._hands_over, frames._begins)
+EVERYTHING_LOOKED_AT = frames._holds, frames._reaches, frames._since, frames._within, frames._hands_over, frames._begins
+LOOKED_AT: tuple[Any, ...] = ()
 EXECUTORS = pytest.mark.parametrize("executor", ["thread", "inline"])
 
 
@@ -42,10 +43,11 @@ def nothing_is_open() -> None:
     OPEN.clear()
 
 
-@pytest.fixture(autouse=True)
-def nobody_else_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """Has the functions themselves look around: who does it from another thread has the frames until it is that thread's turn again."""
     monkeypatch.setattr("headrace.physical.lock_watch.can_probe", lambda: False)
+    monkeypatch.setattr(f"{__name__}.LOOKED_AT", EVERYTHING_LOOKED_AT)
 
 
 @contextlib.contextmanager
@@ -184,6 +186,7 @@ DROPPING: dict[str, Callable[[hr.Dataset], hr.Dataset]] = {
 
 
 @EXECUTORS
+@pytest.mark.usefixtures("looked_at")
 @pytest.mark.parametrize("dropping", DROPPING)
 @pytest.mark.parametrize("on_error", ["raise", "skip", fails_always, lambda _: -1])
 def test_errors_do_not_gather_while_a_run_goes_on(dropping: str, on_error: Any, executor: str) -> None:
