@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from headrace import exiting
@@ -31,7 +30,7 @@ from headrace.physical.context import StageContext
 from headrace.physical.lock_watch import lock_use_of
 from headrace.physical.lower import lower
 from headrace.physical.run_policy import USUAL, RunPolicy
-from headrace.physical.stage import Item, Stage
+from headrace.physical.stage import Item, Stage, pulled_apart
 from headrace.physical.workers.gates import Gates, bounds_of
 from headrace.plan.buffering import WithOptions
 from headrace.plan.dealt import rank_of_run
@@ -50,17 +49,6 @@ if TYPE_CHECKING:
     from headrace.observe.stats import StageStats
 
 __all__ = ["Run"]
-
-
-def _apart(root: Stage, limit: int) -> Iterator[Item]:
-    """Yields one pull, in a generator: when it is over, its frame no longer leads back to the caller's.
-
-    A failed element keeps the frames in which it failed. If those led to the caller's, an iterator that an error left
-    would live, with its threads and files, until the garbage collector came by. So would what the stages have, if this frame had them.
-    """
-    items = [root.pull(limit)]
-    del root
-    yield items.pop()
 
 
 class Run:
@@ -216,7 +204,7 @@ class Run:
                 ONLOOKERS.lasts(now_s)
             self._puller = threading.get_ident()  # no call from here on, as Ctrl-C would leave it behind
             try:
-                item = next(_apart(self._root, limit))
+                item = next(pulled_apart(self._root, limit))
                 let_go_of_frames_of_failed()
                 if isinstance(item, Failure):
                     self._failures.note(item.error, "raised")

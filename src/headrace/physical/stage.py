@@ -16,7 +16,7 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from headrace.blocks.block import Block, Failure
@@ -28,7 +28,7 @@ from headrace.observe.frames import holds, since
 from headrace.observe.meter import Meter
 from headrace.observe.recorder import Recorder
 
-__all__ = ["Item", "Pace", "Stage"]
+__all__ = ["Item", "Pace", "Stage", "pulled_apart"]
 
 # To look what the processor takes of a pull costs as much as ten looks at the clock.
 _CPU_EVERY_S: Final = 0.1
@@ -306,3 +306,15 @@ class Pace:
     def element_nbytes(self) -> int:
         """About how many bytes one element has."""
         return int(self._nbytes / self._elements) if self._elements else 0
+
+
+def pulled_apart(stage: Stage, limit: int) -> Iterator[Item]:
+    """Yields one pull, in a generator: when it is over, its frame no longer leads back to the caller's.
+
+    A failed element keeps the frames in which it failed. If those led to the caller's, an iterator that an error left, or the reader that makes
+    elements ahead for it, would live, with its threads and files, until the garbage collector came by. So would what the stages have, if
+    this frame had them.
+    """
+    items = [stage.pull(limit)]
+    del stage
+    yield items.pop()

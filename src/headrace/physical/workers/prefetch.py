@@ -27,7 +27,7 @@ from headrace.observe.frames_held import let_go_of_frames_of_failed
 from headrace.observe.meter import Gauge, Meter
 from headrace.observe.recorder import Recorder
 from headrace.physical.budget import Ahead
-from headrace.physical.stage import Item, Pace, Stage
+from headrace.physical.stage import Item, Pace, Stage, pulled_apart
 from headrace.physical.workers.depth_tuner import DepthTuner
 from headrace.physical.workers.overlap_tuner import OverlapTuner
 from headrace.queues.channel import Channel
@@ -247,7 +247,7 @@ class _Driver:
         try:
             while not (self._coordinator.should_stop() or self.is_told_to_leave):
                 start = self._now_s()
-                item = self._source.pull(self._pace.size)
+                item = next(pulled_apart(self._source, self._pace.size))
                 if item is None:
                     break
                 if (
