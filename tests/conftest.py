@@ -14,6 +14,7 @@ from __future__ import annotations
 import faulthandler
 import gc
 import os
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -89,6 +90,14 @@ def nobody_goes_on_counting() -> Iterator[None]:
     """Ends what a test began that asked for metrics: they are counted until the process ends."""
     yield
     ITERATORS.told = None
+
+
+@pytest.fixture(autouse=True)
+def functions_call_as_deep_as_ever() -> Iterator[None]:
+    """Ends the room that a deep plan has made: what another test lets recurse without end would leave the stack before Python said so."""
+    limit = sys.getrecursionlimit()
+    yield
+    sys.setrecursionlimit(limit)
 
 
 @pytest.fixture(autouse=True)
