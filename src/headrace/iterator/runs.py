@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from headrace.engine import Run
 from headrace.iterator.saved_state import RunStart
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from headrace.backends.subprocess import RemoteRun
     from headrace.iterator.forked import ForkedRun
 
-    AnyRun = Run | RemoteRun | ForkedRun
+    AnyRun: TypeAlias = Run | RemoteRun | ForkedRun
 
 __all__ = ["new_run", "prepare_run"]
 

@@ -22,7 +22,7 @@ _MISSING: Final = object()
 class Remembering:
     """The base of what remembers facts. They are no part of its identity: copies, also pickled ones, find them anew."""
 
-    __slots__ = ("_facts",)
+    __slots__ = ("__weakref__", "_facts")
 
     _facts: dict[Hashable, Any]
 

@@ -14,9 +14,10 @@ from typing import Any, Final
 
 from headrace.processes.class_copies import PROGRAMS, have_classes_found, reduced_class
 from headrace.processes.definitions import reduced_definition
+from headrace.processes.met_again import reduced_once
 from headrace.processes.values_pickled import reduced
 
-__all__ = ["PROGRAMS", "have_classes_found", "keeping_large", "pickled_by_value"]
+__all__ = ["PROGRAMS", "have_classes_found", "keeping_large", "pickled_by_value", "pickler_class"]
 
 # How many parts cloudpickle's way of making a class has; with fewer it names it.
 _OF_A_CLASS: Final = 6
@@ -28,14 +29,19 @@ def pickled_by_value(value: Any, keep: Callable[[pickle.PickleBuffer], bool] | N
     Raises:
         Exception: whatever a class says that cannot be pickled.
     """
+    written = io.BytesIO()
+    pickler_class()(written, pickle.HIGHEST_PROTOCOL, buffer_callback=keep).dump(value)
+    return written.getvalue()
+
+
+def pickler_class() -> Any:
+    """Returns what pickles so; cloudpickle is imported when it is first needed."""
     import cloudpickle
 
     program = sys.modules.get("__mp_main__")
     if program is not None and "__mp_main__" not in cloudpickle.list_registry_pickle_by_value():
         cloudpickle.register_pickle_by_value(program)  # which no other process can import
-    written = io.BytesIO()
-    _pickler_class()(written, pickle.HIGHEST_PROTOCOL, buffer_callback=keep).dump(value)
-    return written.getvalue()
+    return _pickler_class()
 
 
 @functools.cache
@@ -51,9 +57,10 @@ def _pickler_class() -> Any:
                 return found
             if isinstance(obj, io.TextIOWrapper) and not obj.closed and obj not in (sys.stdout, sys.stderr):
                 raise pickle.PicklingError("cannot pickle an open file")  # cloudpickle would send all that is in it
-            found = reduced_definition(obj)
-            if found is not NotImplemented:
-                return found
+            for reduce in (reduced_definition, reduced_once):
+                found = reduce(obj)
+                if found is not NotImplemented:
+                    return found
             found = super().reducer_override(obj)
             if isinstance(obj, type) and isinstance(found, tuple) and len(found) == _OF_A_CLASS:
                 return reduced_class(obj, found)

@@ -34,6 +34,7 @@ def have_classes_found(program: types.ModuleType) -> None:
 def reduced_class(kind: type, found: tuple[Any, ...]) -> tuple[Any, ...]:
     """Returns how a class is pickled of which cloudpickle has told how."""
     make, arguments, state, *others, change = found
+    state[0].pop("__slotnames__", None)  # what Python has noted when it pickled an object of the class first
     noted: dict[str, Any] = {}
     if issubclass(kind, enum.Enum):
         arguments, state, noted = _with_members(kind, arguments, state)

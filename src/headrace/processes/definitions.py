@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from headrace.processes.class_copies import PROGRAMS
 
-__all__ = ["reduced_definition"]
+__all__ = ["is_found_by_name", "reduced_definition"]
 
 _REMEMBERING: Final = type(functools.lru_cache(int))
 
@@ -22,7 +22,7 @@ def reduced_definition(value: Any) -> Any:
     """Returns how something is pickled that stands beside functions and classes; NotImplemented where that is as ever."""
     kind = type(value)
     if kind is _REMEMBERING:
-        if _is_found_by_name(value):
+        if is_found_by_name(value):
             return NotImplemented
         return _remembering, (value.__wrapped__, value.cache_parameters())
     if kind is functools.cached_property:  # has a lock, before Python 3.12
@@ -32,13 +32,21 @@ def reduced_definition(value: Any) -> Any:
     return NotImplemented
 
 
-def _is_found_by_name(function: Any) -> bool:
+def is_found_by_name(function: Any) -> bool:
     """Returns whether another process that imports the module of a function has the very same."""
     module = function.__module__
-    found = sys.modules.get(module) if module not in PROGRAMS else None
+    found = sys.modules.get(module) if module not in PROGRAMS and not _goes_by_value(module) else None
     for name in function.__qualname__.split("."):
         found = getattr(found, name, None)
     return found is function
+
+
+def _goes_by_value(module: str | None) -> bool:
+    """Returns whether the user has told cloudpickle that no other process can import a module, or a package that it is in."""
+    import cloudpickle
+
+    registered = cloudpickle.list_registry_pickle_by_value()
+    return bool(registered) and any(f"{module}.".startswith(f"{one}.") for one in registered)
 
 
 def _remembering(function: Callable[..., Any], parameters: dict[str, Any]) -> Any:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from headrace.blocks.block import Block, BlockOrFailure, Failure
 from headrace.blocks.cursor import Cursor, State
+from headrace.blocks.deep_states import whole
 from headrace.blocks.origin import WordedOrigin
 from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.processes.elements_alone import Alone, received_alone
+from headrace.processes.errors_sent import received_error
 from headrace.processes.host import Gone
 from headrace.processes.orders import Known
 
-__all__ = ["Giver", "KnowsPositions", "Mark", "RemoteCursor", "received_apart"]
+__all__ = ["Giver", "KnowsPositions", "Mark", "RemoteCursor", "position_told", "received_apart"]
 
 
 class Giver(Protocol):
@@ -116,3 +118,12 @@ def received_apart(sent: Sequence[Alone], mark: Mark, stage: str | None) -> list
         else:
             found.append(Block(made, before, WordedOrigin([one.origin])))
     return found
+
+
+def position_told(told: tuple[Any, Any], pid: int) -> State:
+    """Returns a position that a process has told with others, or raises why there is none."""
+    position, error = told
+    if error is not None:
+        raise received_error(error, f"process {pid}")
+    state: State = whole(*position)
+    return state

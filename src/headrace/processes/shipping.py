@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import pickle
 import types
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -16,12 +18,40 @@ from headrace.plan.buffering import WithOptions
 from headrace.plan.node import Node, function_label, nodes_of
 from headrace.processes.by_value import keeping_large, pickled_by_value
 from headrace.processes.segment import Segment
+from headrace.processes.uses import LARGE_BYTES
 
-__all__ = ["Shipment", "made_there", "shipped", "to_ship", "unshipped"]
+__all__ = ["Memory", "Part", "Shipment", "made_there", "shipped", "to_ship", "unshipped"]
 
 _ALIGNED: Final = 64
-# Below, an array travels with the plan.
-_SMALL_BYTES: Final = 64 << 10
+# Of an array: the memory, its first byte there, how many it has, and whether nobody may write to it.
+Part = tuple[int, int, int, bool]
+
+
+class Memory:
+    """Shared memory in which arrays are sent, and a descriptor of it."""
+
+    def __init__(self, nbytes: int) -> None:
+        self.segment, self.descriptor = Segment.made(nbytes)
+
+    def __del__(self) -> None:
+        if hasattr(self, "descriptor"):  # or there was none to be had
+            os.close(self.descriptor)
+
+
+class _Place(NamedTuple):
+    """Where an array lies that was sent.
+
+    Attributes:
+        memory: what it lies in.
+        start: its first byte there.
+        nbytes: how many it has.
+        array: it; None of what is no array of NumPy's.
+    """
+
+    memory: Memory
+    start: int
+    nbytes: int
+    array: weakref.ref[np.ndarray] | None
 
 
 @frozen
@@ -30,23 +60,23 @@ class Shipment:
 
     Attributes:
         body: the plan, pickled.
-        parts: for each of its large arrays where it lies in the shared memory, how many bytes it has, and whether it is read-only.
-        memory: what they lie in; None without any.
-        descriptor: of that memory.
+        parts: for each of its large arrays the index of the memory, where it lies there, how many bytes it has, and whether it is read-only.
+        memories: what they lie in.
+        places: of the arrays, by their ids.
     """
 
     body: bytes
-    parts: tuple[tuple[int, int, bool], ...]
-    memory: Segment | None
-    descriptor: int | None
-
-    def __del__(self) -> None:
-        if self.descriptor is not None:
-            os.close(self.descriptor)
+    parts: tuple[Part, ...]
+    memories: tuple[Memory, ...]
+    places: Mapping[int, _Place]
 
 
-def shipped(plan: Node) -> Shipment:
+def shipped(plan: Node, before: Shipment | None = None) -> Shipment:
     """Pickles a plan, with its functions by value where no other process could import them.
+
+    Args:
+        plan: what is pickled.
+        before: as it was sent before: large arrays of it that are still in the plan are not copied again.
 
     Raises:
         InvalidArgumentError: something in it cannot be pickled; the operation and the variable are named.
@@ -54,28 +84,51 @@ def shipped(plan: Node) -> Shipment:
     """
     found: list[memoryview] = []
     try:
-        body = pickled_by_value(plan, keeping_large(found, _SMALL_BYTES))
+        body = pickled_by_value(plan, keeping_large(found, LARGE_BYTES))
     except Exception as error:
         raise _named(nodes_of(plan), error) from error
-    starts, end = [], 0
-    for raw in found:
-        starts.append(end)
-        end += -(-raw.nbytes // _ALIGNED) * _ALIGNED
+    known = {} if before is None else before.places
+    places = [_known_place(raw, known) for raw in found]
+    fresh = [raw for raw, place in zip(found, places, strict=True) if place is None]
+    copies = iter(_copied(fresh))
+    placed = [next(copies) if place is None else place for place in places]
+    memories = list({id(place.memory): place.memory for place in placed}.values())
+    parts = [
+        (memories.index(place.memory), place.start, raw.nbytes, raw.readonly)
+        for place, raw in zip(placed, found, strict=True)
+    ]
+    arrays = {id(raw.obj): place for raw, place in zip(found, placed, strict=True)}
+    return Shipment(body, tuple(parts), tuple(memories), arrays)
+
+
+def _known_place(raw: memoryview, known: Mapping[int, _Place]) -> _Place | None:
+    """Returns where an array lies that was sent before."""
+    array: object = raw.obj
+    place = known.get(id(array))
+    if place is None or place.array is None or place.array() is not array or place.nbytes != raw.nbytes:
+        return None
+    return place
+
+
+def _copied(found: Sequence[memoryview]) -> list[_Place]:
+    """Puts arrays into new memory."""
     if not found:
-        return Shipment(body, (), None, None)
-    memory, descriptor = Segment.made(end)
+        return []
+    sizes = (-(-raw.nbytes // _ALIGNED) * _ALIGNED for raw in found)
+    *starts, end = itertools.accumulate(sizes, initial=0)
+    memory = Memory(end)
     for start, raw in zip(starts, found, strict=True):
-        memory.bytes[start : start + raw.nbytes] = np.frombuffer(raw, np.uint8)
-    parts = tuple((start, raw.nbytes, raw.readonly) for start, raw in zip(starts, found, strict=True))
-    return Shipment(body, parts, memory, descriptor)
+        memory.segment.bytes[start : start + raw.nbytes] = np.frombuffer(raw, np.uint8)
+    objects: list[object] = [raw.obj for raw in found]
+    refs = [weakref.ref(one) if isinstance(one, np.ndarray) else None for one in objects]
+    return [_Place(memory, start, raw.nbytes, ref) for start, raw, ref in zip(starts, found, refs, strict=True)]
 
 
-def unshipped(body: bytes, parts: tuple[tuple[int, int, bool], ...], memory: Segment | None) -> Node:
+def unshipped(body: bytes, parts: Iterable[Part], memories: Sequence[Segment]) -> Node:
     """Returns the plan again; its large arrays are views of the memory, which has to be this process's own where it writes to it."""
     buffers = []
-    for start, nbytes, is_locked in parts:
-        assert memory is not None  # where there are parts
-        array = memory.bytes[start : start + nbytes]
+    for index, start, nbytes, is_locked in parts:
+        array = memories[index].bytes[start : start + nbytes]
         if is_locked:
             array.flags.writeable = False
         buffers.append(array)

@@ -21,7 +21,7 @@ from headrace.processes.orders import NOT_NEEDED
 from headrace.processes.outbox import LOGGED
 from headrace.processes.progress import Progress, leaving_stacks
 from headrace.processes.segment import Segment
-from headrace.processes.shipping import unshipped
+from headrace.processes.shipping import Part, unshipped
 from headrace.processes.worker_info import WorkerInfo, become
 from headrace.worker.leaving import leave, leave_where_lost
 
@@ -48,7 +48,7 @@ class Desk:
 
     def __init__(self, answer: Answer, level: int) -> None:
         self._answer = answer
-        self._plans: dict[int, Node] = {}
+        self._plans: dict[int | None, Node] = {}
         self._runs: dict[int, ServedRun] = {}
         self._slabs: dict[int, Slab] = {}  # of runs that have ended, whose readers have all that was sent
         self._callers: set[int] = set()  # threads that call functions
@@ -94,13 +94,13 @@ class Desk:
             self._answer(number, value)
 
     def _plan(
-        self, key: int, body: bytes, parts: tuple[tuple[int, int, bool], ...], stacks: int, *descriptors: int
+        self, key: int, before: int | None, body: bytes, parts: Sequence[Part], stacks: int, *descriptors: int
     ) -> None:
+        replaced = self._plans.pop(before, None)
         with leaving_stacks(stacks):
-            memory = None
-            for descriptor in descriptors:
-                memory = Segment.received(descriptor, is_shared=False)
-            self._plans[key] = unshipped(body, parts, memory)
+            memories = [Segment.received(descriptor, is_shared=False) for descriptor in descriptors]
+            self._plans[key] = unshipped(body, parts, memories)
+        del replaced  # not sooner: what a process has once is in both
 
     def _change(self, changes: Changes) -> None:
         changes.make()

@@ -222,7 +222,8 @@ def test_that_a_cache_keeps_nothing_is_said_once_however_many_processes_find_it(
             with iter(dataset) as iterator:
                 assert next(iterator) == 0
                 assert isinstance(iterator._run, RemoteRun)
-                host = iterator._run._beside.host()
+                assert iterator._run._session is not None
+                host = iterator._run._session.host
             host.end()  # as one does that nobody has needed for a while
             pids.add(host.pid)
         assert len(pids) == 2

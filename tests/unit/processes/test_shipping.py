@@ -94,9 +94,8 @@ def test_large_arrays_lie_in_memory_that_all_share_and_keep_their_flags(locked: 
     plan = hr.Dataset.from_tensors(array).__headrace_plan__()
     shipment = shipped(plan)
     assert len(shipment.body) < 10_000
-    assert shipment.descriptor is not None
-    memory = Segment.received(os.dup(shipment.descriptor), is_shared=False)
-    again = unshipped(shipment.body, shipment.parts, memory)
+    memories = [Segment.received(os.dup(one.descriptor), is_shared=False) for one in shipment.memories]
+    again = unshipped(shipment.body, shipment.parts, memories)
     found = next(iter(DatasetIterator(again)))
     assert np.array_equal(found, array)
     assert again.spec() == plan.spec()

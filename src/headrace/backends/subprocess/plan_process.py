@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from typing import Final
+from typing import Final, NamedTuple
 
 from headrace.backends.subprocess.session import Session, SharedWith
 from headrace.blocks.cursor import State
@@ -21,9 +21,10 @@ from headrace.processes.parcels import to_bytes
 from headrace.processes.progress import SIGNAL, Stacks
 from headrace.processes.segment import refuse_this_system
 from headrace.processes.shipping import Shipment, shipped
+from headrace.processes.uses import Uses, uses_of
 from headrace.semantics.timed_calls import with_stack
 
-__all__ = ["PlanProcess", "prepare", "process_of", "without_options"]
+__all__ = ["PlanProcess", "Sent", "as_sent", "prepare", "process_of", "without_options"]
 
 # How often it may die before it has begun.
 _MOST_DEATHS: Final = 3
@@ -37,29 +38,72 @@ def _new_host() -> Host:
     return Host()
 
 
+class Sent(NamedTuple):
+    """A plan as a run has it.
+
+    Attributes:
+        number: it is known by in the process.
+        shipment: it, pickled.
+        uses: what its functions used then; None where that could not be told.
+    """
+
+    number: int
+    shipment: Shipment
+    uses: Uses | None
+
+
 class PlanProcess:
     """The process of one plan, which is started when it is needed, and again when it has died."""
 
     def __init__(self, plan: Node) -> None:
-        self._shipment: Final[Shipment] = shipped(plan)
-        self._key = next(_numbers)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a handler of signals may close a run in the thread that begins one
         self._host: Host | None = None
         self._spare: list[SharedWith] = []
+        self._told: int | None = None  # the number of the plan that the process has
+        self._sent: Sent | None = None
+        self.sent(plan)
 
-    def host(self) -> Host:
-        """Returns a process that has the plan."""
+    def sent(self, plan: Node) -> Sent:
+        """Returns the plan as its functions are at this moment: as it was sent last, or pickled anew where they use something else by now.
+
+        Raises:
+            InvalidArgumentError: something in it cannot be pickled; the operation and the variable are named.
+            ResourceExhaustedError: there is not enough shared memory for its arrays.
+        """
         with self._lock:
-            if self._host is None or not self._host.is_alive:
-                self._stacks = stacks = Stacks()
-                self._host = host = _new_host()
-                shipment = self._shipment
-                memory = () if shipment.descriptor is None else (shipment.descriptor,)
-                self._has_plan = host.tell(
-                    "plan", self._key, shipment.body, shipment.parts, descriptors=(stacks.writing, *memory)
-                )
-                stacks.close_writing()
-            return self._host
+            try:
+                uses = uses_of(plan)  # before it is pickled: what changes meanwhile is seen the next time
+            except Exception:  # noqa: BLE001 - what cannot be pickled is named where the plan is
+                uses = None
+            last = self._sent
+            if last is None or last.uses is None or uses is None or not last.uses.are_still(uses):
+                before = None if last is None else last.shipment
+                self._sent = last = Sent(next(_numbers), shipped(plan, before), uses)
+            return last
+
+    def start(self) -> None:
+        """Has a process be there that has the plan."""
+        with self._lock:
+            assert self._sent is not None  # since this was made
+            self._host_with(self._sent)
+
+    def _host_with(self, sent: Sent) -> Host:
+        """Returns a process that has a plan, or was told of it and has it before it is asked for anything else."""
+        host = self._host
+        if host is None or not host.is_alive:
+            self._host = host = _new_host()
+            self._told = None
+        host.catch_up()
+        if self._told != sent.number:
+            self._stacks = stacks = Stacks()
+            shipment = sent.shipment
+            descriptors = (stacks.writing, *(one.descriptor for one in shipment.memories))
+            self._has_plan = host.tell(
+                "plan", sent.number, self._told, shipment.body, shipment.parts, descriptors=descriptors
+            )
+            stacks.close_writing()
+            self._told = sent.number
+        return host
 
     def _memory(self, host: Host) -> SharedWith:
         """Returns what a run before has left, whose pages are there, or what is to be made."""
@@ -72,8 +116,12 @@ class PlanProcess:
         with self._lock:
             self._spare.append(memory)
 
-    def begin(self, order: RunOrder) -> tuple[Session, tuple[int, int, int]]:
+    def begin(self, sent: Sent, order: RunOrder) -> tuple[Session, tuple[int, int, int]]:
         """Begins a run in the process.
+
+        Args:
+            sent: the plan, as the run has it.
+            order: how it runs.
 
         Returns:
             The run; how many workers it has and how many bytes, and a part of them.
@@ -84,16 +132,17 @@ class PlanProcess:
         run, body = next(_numbers), to_bytes(order)
         deaths = 0
         while True:
-            host = self.host()
-            host.catch_up()
-            memory = self._memory(host)
-            connection, its = connected()
-            with its:
-                begun = host.tell("run", self._key, run, body, memory.number, descriptors=(its.fileno(),))
+            with self._lock:  # another run may have the process told of another plan
+                host = self._host_with(sent)
+                has_plan, stacks = self._has_plan, self._stacks
+                memory = self._memory(host)
+                connection, its = connected()
+                with its:
+                    begun = host.tell("run", sent.number, run, body, memory.number, descriptors=(its.fileno(),))
             host.watch(connection)
             try:
-                self._has_plan.wait(order.preparing_s)
-                self._stacks.close()
+                has_plan.wait(order.preparing_s)
+                stacks.close()
                 told = begun.wait(order.preparing_s)
                 return Session(host, run, connection, memory), told
             except BaseException as error:
@@ -106,14 +155,14 @@ class PlanProcess:
                         "the process that should run the pipeline did not start, or did not import what that needs, within "
                         f"{order.preparing_s:g} s; a larger timeout_s gives it longer"
                     )
-                    raise with_stack(late, self._stacks.of_function()) from None
+                    raise with_stack(late, stacks.of_function()) from None
                 deaths += 1  # also one that ended just when it was asked, as no process does that twice
                 if deaths == _MOST_DEATHS:
                     raise WorkerError(
                         f"the process that should run the pipeline {host.how_it_ended()} before it began, {deaths} times"
                     ) from None
 
-    def position(self, order: RunOrder, tries: int, label: str) -> State:
+    def position(self, sent: Sent, order: RunOrder, tries: int, label: str) -> State:
         """Returns the position at which a run begins, which is found by reading up to it.
 
         Raises:
@@ -121,7 +170,7 @@ class PlanProcess:
         """
         how = ""
         for _ in range(tries):
-            session, _ = self.begin(order)
+            session, _ = self.begin(sent, order)
             try:
                 state: State = whole(*session.host.ask("position", session.number, 0, 0))
             except Gone:
@@ -145,21 +194,20 @@ def prepare(plan: Node) -> None:
         MissingExtraError: there are no such processes on this system.
     """
     refuse_this_system()
-    process_of(plan).host()
+    process_of(plan).start()
 
 
 def process_of(plan: Node) -> PlanProcess:
-    """Returns the process of a plan, which is the same for all its runs, with whatever options: it has the plan's caches in memory.
-
-    Where a function is to prepare it, that is sent with the plan, so that it has the global variables of the plan's functions.
-    """
-    init, plan = options_of(plan).worker_init, without_options(plan)
-    if init is None:
-        found: PlanProcess = plan.recall("process", lambda: PlanProcess(plan))
-        return found
-    prepared = WithOptions(input=plan, options=Options(worker_init=init))
-    found, _ = plan.recall(("process", id(init)), lambda: (PlanProcess(prepared), init))
+    """Returns the process of a plan, which is the same for all its runs, with whatever options: it has the plan's caches in memory."""
+    init = options_of(plan).worker_init
+    found, _ = without_options(plan).recall(("process", id(init)), lambda: (PlanProcess(as_sent(plan)), init))
     return found
+
+
+def as_sent(plan: Node) -> Node:
+    """Returns the plan that its process has: without options, but for a function that prepares it, which is sent with the plan to have its global variables."""
+    init, plan = options_of(plan).worker_init, without_options(plan)
+    return plan if init is None else WithOptions(input=plan, options=Options(worker_init=init))
 
 
 def without_options(plan: Node) -> Node:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from headrace import exiting
 from headrace.backends.subprocess.fillings import RemoteFillings
-from headrace.backends.subprocess.plan_process import process_of, without_options
+from headrace.backends.subprocess.plan_process import as_sent, process_of, without_options
 from headrace.backends.subprocess.run_order import NOTHING_KNOWN, order_of_run
 from headrace.backends.subprocess.session import Session
 from headrace.blocks.block import Block, Failure
@@ -35,7 +35,7 @@ from headrace.processes.errors_sent import received_error
 from headrace.processes.host import FORKED, Gone
 from headrace.processes.orders import Given, Kind, Known
 from headrace.processes.parcels import unpacked
-from headrace.processes.positions import Mark, RemoteCursor, received_apart
+from headrace.processes.positions import Mark, RemoteCursor, position_told, received_apart
 from headrace.processes.snapshot import all_of
 from headrace.semantics.run_context import OwnEnd, Seeds
 
@@ -87,7 +87,7 @@ class RemoteRun:
         policy: RunPolicy = USUAL,
         most: int | None = None,
     ) -> None:
-        self._beside = process_of(plan)
+        self._beside, self._plan = process_of(plan), as_sent(plan)
         self._label = without_options(plan).label
         self._order = order_of_run(plan, options, seeds=seeds, epoch=epoch, feeds=feeds, policy=policy, most=most)
         self._most_restarts = _MOST_RESTARTS if options.max_restarts is None else options.max_restarts
@@ -121,6 +121,7 @@ class RemoteRun:
     def open(self, state: State | None) -> None:
         """Begins it at a state or at the start."""
         exiting.hold()
+        self._sent = self._beside.sent(self._plan)
         self._known = Known(None if state is None else in_pieces(state), self._fillings.saved, 0)
         self._begin(is_resumed=self._fillings.is_restored)
         self._watch.begin()
@@ -131,7 +132,7 @@ class RemoteRun:
         self._order = self._order._replace(
             start=self._known, is_resumed=is_resumed, skipped=self._places - self._known.places
         )
-        session, told = self._beside.begin(self._order)
+        session, told = self._beside.begin(self._sent, self._order)
         self.workers, self.ram_budget_bytes, share_bytes = told
         if self._feeds is None:
             self._feeds = Budget(share_bytes)
@@ -272,7 +273,7 @@ class RemoteRun:
             )
         known = mark.known
         order = self._order._replace(start=known, skipped=mark.places - known.places + count)
-        return self._beside.position(order, 1 + self._most_restarts, self._label)
+        return self._beside.position(self._sent, order, 1 + self._most_restarts, self._label)
 
     def caches(self) -> State | None:
         """Returns what its caches give."""
@@ -381,7 +382,7 @@ class RemoteRun:
             told, positions, self._fillings.saved = answer.wait(_CLOSING_S)
             self._see(told)
             for (cursor, _), position in zip(cursors, positions, strict=True):
-                cursor.settle(functools.partial(_position, position, host.pid))
+                cursor.settle(functools.partial(position_told, position, host.pid))
             if closed is None:
                 session.connection.shut()  # it may wait for its reader
                 closed = host.tell("close", session.number, None)
@@ -389,12 +390,3 @@ class RemoteRun:
                 self._beside.keep(session.memory)
         except Gone:
             host.kill()
-
-
-def _position(told: tuple[Any, Any], pid: int) -> State:
-    """Returns a position that was told with others, or raises why there is none."""
-    position, error = told
-    if error is not None:
-        raise received_error(error, f"process {pid}")
-    state: State = whole(*position)
-    return state
