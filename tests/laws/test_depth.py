@@ -113,6 +113,24 @@ def test_a_limit_that_the_user_set_is_kept_beside_what_a_plan_needs() -> None:
     assert ran.stdout.split() == ["True", "True"]
 
 
+@pytest.mark.parametrize("executor", ["subprocess", "process"])
+def test_a_process_has_the_limit_of_the_program_and_no_room_for_plans_that_it_does_not_read(executor: str) -> None:
+    code = (
+        "import sys, headrace as hr\n"
+        "def limit(x): return sys.getrecursionlimit()\n"
+        "def limits(ds):\n"
+        f"    return list(ds.map(limit, num_parallel_calls=1).with_options(hr.Options(executor={executor!r})))\n"
+        "deep = hr.Dataset.range(1)\n"
+        "for _ in range(2_000): deep = deep.take(3)\n"
+        "assert limits(deep)\n"
+        "print(sys.getrecursionlimit() > 2_000, *limits(hr.Dataset.range(1)))\n"
+        "sys.setrecursionlimit(3_000)\n"
+        "print(*limits(hr.Dataset.range(1)))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (ran.stdout.split(), ran.stderr) == (["True", "1000", "3000"], "")
+
+
 def test_the_words_for_where_an_element_came_from_do_not_grow_with_the_depth() -> None:
     ds = hr.Dataset.range(8)
     for _ in range(60):

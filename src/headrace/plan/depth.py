@@ -14,7 +14,7 @@ from typing import Final
 from headrace.plan.facts import fact
 from headrace.plan.node import Node
 
-__all__ = ["depth_of", "make_room"]
+__all__ = ["depth_of", "limit_beside_plans", "make_room"]
 
 # Calls for one node of a plan: reading takes three or four, and a look at the elements puts a node behind each.
 _CALLS_A_NODE: Final = 12
@@ -59,9 +59,14 @@ def _make_room_counted(plan: Node) -> None:
     depth = depth_of(plan)
     if depth <= _NEEDS_NO_ROOM:
         return
-    present = sys.getrecursionlimit()
-    others = present - _Limit.given if present == _Limit.set_to else present
+    others = limit_beside_plans()
     calls = depth * _CALLS_A_NODE
-    if present < others + calls:
+    if sys.getrecursionlimit() < others + calls:
         sys.setrecursionlimit(others + calls)
         _Limit.given, _Limit.set_to = calls, others + calls
+
+
+def limit_beside_plans() -> int:
+    """Returns the recursion limit that the program has set, or began with: without the room that plans were given."""
+    present = sys.getrecursionlimit()
+    return present - _Limit.given if present == _Limit.set_to else present

@@ -6,6 +6,8 @@ import os
 import sys
 from typing import NamedTuple
 
+from headrace.plan.depth import limit_beside_plans
+
 __all__ = ["Changes", "Setting"]
 
 
@@ -16,7 +18,7 @@ class Setting(NamedTuple):
         path: where modules are looked for.
         folder: the current one; None where it is there no more.
         variables: of the environment.
-        depth: how deep functions may call one another.
+        depth: how deep functions may call one another; plans make room for themselves wherever they are.
     """
 
     path: tuple[str, ...]
@@ -31,7 +33,7 @@ class Setting(NamedTuple):
             folder = os.getcwd()  # noqa: PTH109 - a text is sent
         except FileNotFoundError:
             folder = None
-        return cls(tuple(sys.path), folder, frozenset(os.environ.items()), sys.getrecursionlimit())
+        return cls(tuple(sys.path), folder, frozenset(os.environ.items()), limit_beside_plans())
 
     def changes_since(self, before: Setting) -> Changes:
         """Returns what is not as it was."""
