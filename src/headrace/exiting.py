@@ -38,6 +38,7 @@ __all__ = [
     "only_waits",
     "stop_others",
     "stops_at_exit",
+    "waits",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -104,6 +105,12 @@ def only_waits(function: F) -> F:
     """Marks a function that only waits for other threads, and calls no library; returns it."""
     _waits.add(function.__code__)
     return function
+
+
+def waits(thread: threading.Thread) -> bool:
+    """Returns whether a thread stands in such a function."""
+    frame = frames_of_threads().get(thread.ident or 0)
+    return frame is not None and frame.f_code in _waits
 
 
 def close_libraries() -> None:

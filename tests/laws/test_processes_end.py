@@ -188,6 +188,11 @@ FILLING = """
             "    fill(other, [lambda: other.enqueue(1)])",
             id="a runner that is filled by another",
         ),
+        pytest.param(
+            "other = FIFOQueue(capacity=2)\n    fill(queue, [lambda: queue.enqueue(other.dequeue())] * 2, coord=coord)",
+            id="a runner that waits where nobody fills",
+        ),
+        pytest.param("LooperThread.loop(coord, None, target=queue.dequeue)", id="a looper that waits where nobody fills"),
         pytest.param("threading.Thread(target=queue.dequeue, daemon=True).start()", id="a thread of the user's"),
     ],
 )

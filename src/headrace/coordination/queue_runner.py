@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 from headrace.coordination.coordinator import Coordinator
 from headrace.coordination.latch import Latch
-from headrace.coordination.left_at_exit import stopped_at_exit
+from headrace.coordination.left_at_exit import QUEUE_RUNNER, stopped_at_exit
 from headrace.errors import InvalidArgumentError, OutOfRangeError
 from headrace.log import LOG
 from headrace.queues import QueueBase
@@ -155,7 +155,7 @@ class QueueRunner:
         return threads
 
     def _thread(self, role: str, daemon: bool, target: Callable[..., object], *args: Any) -> threading.Thread:
-        name = f"headrace-QueueRunnerThread-{self.name}-{role}"
+        name = f"{QUEUE_RUNNER}{self.name}-{role}"
         return threading.Thread(target=target, args=args, name=name, daemon=daemon)
 
     def stop_at_exit(self) -> None:

@@ -9,6 +9,7 @@ import weakref
 from typing import Final, Protocol
 
 from headrace import exiting
+from headrace.coordination.left_at_exit import waits_in_vain
 from headrace.log import LOG
 from headrace.observe.watch import WATCH
 from headrace.semantics.timed_calls import LEFT_BEHIND
@@ -39,6 +40,8 @@ if hasattr(os, "register_at_fork"):  # a copy of this process has none of them
     os.register_at_fork(after_in_child=OPEN_RUNS.clear)
 # How long a user's function may go on at the interpreter's exit before the process ends without it.
 _EXIT_PATIENCE_S = 5.0
+# What is waited for a thread before it is seen whether it only waits itself.
+_GLANCE_S: Final = 0.02
 
 
 # Threads for which that was waited in vain.
@@ -70,14 +73,16 @@ def _end_open_runs() -> None:
 
 def _join_ours(end_s: float) -> list[threading.Thread]:
     """Waits for headrace's own threads; returns those that are still running."""
-    while ours := [thread for thread in threading.enumerate() if _is_ours(thread.name) and thread not in _given_up]:
+    left = set(_given_up)
+    while ours := [thread for thread in threading.enumerate() if _is_ours(thread.name) and thread not in left]:
         if time.monotonic() >= end_s:
             return ours
         for thread in ours:
             try:
-                thread.join(max(0.0, end_s - time.monotonic()))
+                thread.join(min(_GLANCE_S, max(0.0, end_s - time.monotonic())))
             except RuntimeError:  # another thread is starting it
                 time.sleep(0)
+        left.update(filter(waits_in_vain, ours))
     return []
 
 
