@@ -192,7 +192,9 @@ FILLING = """
             "other = FIFOQueue(capacity=2)\n    fill(queue, [lambda: queue.enqueue(other.dequeue())] * 2, coord=coord)",
             id="a runner that waits where nobody fills",
         ),
-        pytest.param("LooperThread.loop(coord, None, target=queue.dequeue)", id="a looper that waits where nobody fills"),
+        pytest.param(
+            "LooperThread.loop(coord, None, target=queue.dequeue)", id="a looper that waits where nobody fills"
+        ),
         pytest.param("threading.Thread(target=queue.dequeue, daemon=True).start()", id="a thread of the user's"),
     ],
 )

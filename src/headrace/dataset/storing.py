@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace.arguments import check_flag
 from headrace.dataset.fingerprinting import key_of_plan
 from headrace.dataset.mixin import DatasetMixin
 from headrace.dataset.storing_functions import placed, reading, sharding
@@ -70,8 +71,6 @@ class Storing(DatasetMixin):
             >>> list(hr.Dataset.load(folder))
             [(0, '0'), (1, '1'), (2, '2')]
         """
-        from pathlib import Path
-
         from headrace.io.elements.shards import ShardWriter
 
         if checkpoint_args is not None:
@@ -82,8 +81,9 @@ class Storing(DatasetMixin):
             raise InvalidArgumentError(message, stage="save")
         shard_of = None if shard_func is None else sharding(shard_func, stage="save")
         written = _compression(compression, stage="save")
+        folder = _folder(path, stage="save")
         try:
-            with ShardWriter(Path(path), written) as writer, iter(self._of(self._plan)) as iterator:
+            with ShardWriter(folder, written) as writer, iter(self._of(self._plan)) as iterator:
                 if shard_of is None:
                     writer.add_all(itertools.chain.from_iterable(iterator.blocks()))
                 else:
@@ -128,11 +128,10 @@ class Storing(DatasetMixin):
             >>> list(mixed)
             [0, 1, 2, 3, 4, 5]
         """
-        from pathlib import Path
-
         from headrace.io.elements.shards import WaitForFiles, run_in, wait_for_run
 
-        folder = Path(path)
+        folder = _folder(path, stage="load")
+        check_flag(wait, field="wait", stage="load")
         reader = None if reader_func is None else reading(reader_func, stage="load")
         run = wait_for_run(folder, WaitForFiles()) if wait else run_in(folder)
         if compression is not None and _compression(compression, stage="load") != run.compression:
@@ -205,8 +204,6 @@ class Storing(DatasetMixin):
             >>> list(input_fn())
             [0, 1]
         """
-        from pathlib import Path
-
         from headrace.caching.disk import DiskCache
         from headrace.caching.snapshot import SnapshotRun
         from headrace.io.elements.shards import run_in
@@ -215,17 +212,26 @@ class Storing(DatasetMixin):
         reader = None if reader_func is None else reading(reader_func, stage="snapshot")
         written = _compression(None if compression == "AUTO" else compression, stage="snapshot")
         besides = {} if shard_func is None else {"shard_func": shard_func}
+        folder = _folder(path, stage="snapshot")
         key, proof = key_of_plan(self._plan, **besides)
         if reader_func is None and shard_func is None and written is None:
             return self._of(
-                Cache(input=self._plan, store=DiskCache(Path(path), key, "", proof=proof, stage="snapshot"), name=name)
+                Cache(input=self._plan, store=DiskCache(folder, key, "", proof=proof, stage="snapshot"), name=name)
             )
-        folder = Path(path) / key
+        folder /= key
         try:
             return self._of_run(run_in(folder), reader)
         except NotFoundError:
             store = SnapshotRun(folder, shard_of, written, proof)
             return self._of(Cache(input=self._plan, store=store, name=name))
+
+
+def _folder(path: str | os.PathLike[str], *, stage: str) -> Path:
+    from pathlib import Path
+
+    if not os.fspath(path):  # most often a variable that was never set; files of ours would lie among the program's
+        raise InvalidArgumentError("path is empty: name a folder ('.' for the current one)", stage=stage)
+    return Path(path)
 
 
 def _compression(name: str | None, *, stage: str) -> str | None:

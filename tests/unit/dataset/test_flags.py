@@ -32,6 +32,16 @@ def files(flag: Any) -> hr.Dataset:
         return hr.Dataset.list_files(f"{folder}/*", shuffle=flag)
 
 
+def by_index(kind: Callable[..., hr.Dataset], flag: Any) -> hr.Dataset:
+    return kind([], random_access=flag)
+
+
+def saved_and_loaded(flag: Any) -> hr.Dataset:
+    with tempfile.TemporaryDirectory() as folder:
+        RANGE.save(folder)
+        return hr.Dataset.load(folder, wait=flag)
+
+
 TAKES: dict[str, Callable[[Any], hr.Dataset]] = {
     "batch: drop_remainder": lambda flag: RANGE.batch(3, flag),
     "batch: deterministic": lambda flag: RANGE.batch(3, num_parallel_calls=2, deterministic=flag),
@@ -68,6 +78,13 @@ TAKES: dict[str, Callable[[Any], hr.Dataset]] = {
     ),
     "CsvDataset: header": lambda flag: hr.CsvDataset("a.csv", [0], header=flag),
     "CsvDataset: use_quote_delim": lambda flag: hr.CsvDataset("a.csv", [0], use_quote_delim=flag),
+    "TFRecordDataset: random_access": lambda flag: by_index(hr.TFRecordDataset, flag),
+    "TextLineDataset: random_access": lambda flag: by_index(hr.TextLineDataset, flag),
+    "TarDataset: random_access": lambda flag: by_index(hr.TarDataset, flag),
+    "ParquetDataset: random_access": lambda flag: by_index(hr.ParquetDataset, flag),
+    "ArrowDataset: random_access": lambda flag: by_index(hr.ArrowDataset, flag),
+    "SqlDataset: as_dict": lambda flag: hr.SqlDataset("SELECT 1", ":memory:", as_dict=flag),
+    "load: wait": saved_and_loaded,
 }
 
 NO_FLAGS = st.text() | st.integers() | st.floats() | st.lists(st.booleans()) | st.integers(-2, 2).map(np.int64)

@@ -242,3 +242,13 @@ def test_load_waits_until_something_is_saved(tmp_path: Path, caplog: pytest.LogC
 def test_checkpoints_of_a_save_are_refused_with_what_to_write(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgumentError, match=r"leave checkpoint_args out.*shard\(n, i\).save"):
         pairs().save(tmp_path, checkpoint_args={"directory": "c"})
+
+
+@pytest.mark.parametrize("act", [hr.Dataset.range(3).save, hr.Dataset.range(3).snapshot, hr.Dataset.load])
+def test_a_path_that_names_nothing_is_refused_and_nothing_is_written(
+    act: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidArgumentError, match=f"{act.__name__}: path is empty"):
+        act("")
+    assert not [*tmp_path.iterdir()]

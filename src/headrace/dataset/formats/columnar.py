@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from headrace.arguments import check_flag
 from headrace.dataset.dataset import Dataset
 from headrace.dataset.formats.files import of_files
 from headrace.elements.structure import flatten
@@ -44,6 +45,7 @@ def of_columns(
         filters=checked_filters(filters),
         record_defaults=dict(record_defaults or {}),
     )
+    random_access = check_flag(random_access, field="random_access", stage=file_format(selection=selection).op)
     if isinstance(filenames, Dataset):
         if random_access:
             raise InvalidArgumentError("random_access needs the names of the files, and not a dataset of them")

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from headrace.arguments import check_flag
 from headrace.dataset.dataset import Dataset
 from headrace.io.sql.query import Query
 from headrace.io.sql.rows import RowForm
@@ -83,6 +84,7 @@ class SqlDataset(Dataset):
         name: str | None = None,
     ) -> None:
         statement = Statement(query=query, parameters=parameters, order_key=order_key, paramstyle=paramstyle)
+        as_dict = check_flag(as_dict, field="as_dict", stage="SqlDataset")
         form = RowForm(as_dict=as_dict, output_types=output_types, record_defaults=record_defaults)
         read = Query(statement=statement, connect=_database(connect), form=form, arraysize=arraysize, cursor=cursor)
         super().__init__(QueryRows(query=read, name=name))

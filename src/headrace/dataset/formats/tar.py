@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headrace.arguments import AUTOTUNE
+from headrace.arguments import AUTOTUNE, check_flag
 from headrace.dataset.dataset import Dataset
 from headrace.dataset.formats.files import of_files
 from headrace.dataset.formats.tar_handlers import AUTO
@@ -70,6 +70,7 @@ class TarDataset(Dataset):
         on_error: str = "raise",
         random_access: bool = False,
     ) -> None:
+        random_access = check_flag(random_access, field="random_access", stage="TarDataset")
         tar = TarFiles(compression_type=compression_type)
         plan = of_files(
             filenames,

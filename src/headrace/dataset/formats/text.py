@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace.arguments import check_flag
 from headrace.dataset.dataset import Dataset
 from headrace.dataset.formats.files import of_files
 from headrace.io.text.format import TextFiles
@@ -63,6 +64,6 @@ class TextLineDataset(Dataset):
             num_parallel_reads=num_parallel_reads,
             on_error=on_error,
             name=name,
-            indexed="text" if random_access else None,
+            indexed="text" if check_flag(random_access, field="random_access", stage="TextLineDataset") else None,
         )
         super().__init__(plan)

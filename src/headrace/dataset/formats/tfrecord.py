@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace.arguments import check_flag
 from headrace.dataset.dataset import Dataset
 from headrace.dataset.formats.files import of_files
 from headrace.io.tfrecord.format import TFRecordFiles
@@ -66,6 +67,6 @@ class TFRecordDataset(Dataset):
             num_parallel_reads=num_parallel_reads,
             on_error=on_error,
             name=name,
-            indexed="tfrecord" if random_access else None,
+            indexed="tfrecord" if check_flag(random_access, field="random_access", stage="TFRecordDataset") else None,
         )
         super().__init__(plan)
