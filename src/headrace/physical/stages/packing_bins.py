@@ -124,7 +124,9 @@ class _Bins:
         self._shelf = shelf
         self._shelves: dict[SequenceKind, Shelf] = {}
         self._latest: tuple[SequenceRun, Shelf] | None = None  # a run, and where its sequences go
-        self._open: dict[int, PackedRow] = {}  # the oldest first
+        self.rows: dict[int, PackedRow] = {}  # by how many were opened before, the oldest first
+        self._out: list[Any] = []  # rows that go out, and how many may be there when the last of them does
+        self._most = 0
         self.log: list[PackedRow] = []
         self._opened = self._closed = 0
         self.count = 0
@@ -134,34 +136,44 @@ class _Bins:
 
     @property
     def sequences(self) -> Iterable[tuple[np.ndarray, ...]]:
-        return itertools.chain.from_iterable(row.sequences() for row in self._open.values())
+        return itertools.chain.from_iterable(row.sequences() for row in self.rows.values())
 
     @property
     def oldest(self) -> int | None:
-        return next((row.parts[1] for row in self._open.values()), None)
+        return next((row.parts[1] for row in self.rows.values()), None)
 
     def forget(self) -> None:
-        self.log = list(self._open.values())
+        self.log = list(self.rows.values())
 
     def take(self, run: SequenceRun, start: int, rows: list[Any], limit: int) -> int:
         if not start and run.is_joined:
             self._share(run)
-        shelf = self._shelf_of(run)
-        first = start
-        while len(rows) < limit:
-            start, full = shelf.take(run, start)
-            if full is not None:
-                rows.append(self._closed_one(full, run.first + start, shelf))
-            elif start == len(run):
-                break
-            else:
-                if len(self._open) == self._limit:
-                    rows.append(self._closed_one(shelf.to_go(self._open.values()), run.first + start, shelf))
-                    if len(rows) == limit:
-                        break
-                self._new_row(run, shelf)
-        self._count_in(run, first, start)
-        return start
+        self._out, self._most = rows, limit
+        stop = self._shelf_of(run).take(run, start, self)
+        self._count_in(run, start, stop)
+        return stop
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.rows) == self._limit
+
+    def new_row(self, like: SequenceRun, shelf: Shelf) -> PackedRow:
+        opened = self._opened
+        row = self.rows[opened] = PackedRow(like, shelf.kind, opened, is_even=shelf.is_even)
+        self._opened = opened + 1
+        self.log.append(row)
+        return row
+
+    def go_out(self, row: PackedRow, read: int, shelf: Shelf) -> bool:
+        del self.rows[row.opened_at]
+        self.count -= row.count
+        self.nbytes -= row.nbytes
+        (shelf if row.kind is shelf.kind else self._shelves[row.kind]).close(row)
+        row.closed_at = self._closed
+        row.read = read
+        self._closed += 1
+        self._out.append(row)
+        return len(self._out) < self._most
 
     def _share(self, run: SequenceRun) -> None:
         """Takes in a run that comes; what rows keep alive is at most twice what is in them, and two runs.
@@ -169,14 +181,14 @@ class _Bins:
         Rows go out about in the order in which they were opened, and so with all that is in a run; those that stay get copies.
         """
         self._runs.append(run)
-        self._shared_nbytes += run.nbytes
+        self._shared_nbytes += run.shared_nbytes
         if self._shared_nbytes <= 2 * self.nbytes:
             return
-        most = 2 * (self.nbytes + max(one.nbytes for one in self._runs))
+        most = 2 * (self.nbytes + max(one.shared_nbytes for one in self._runs))
         while self._shared_nbytes > most:
             oldest = self._runs.popleft()
-            self._shared_nbytes -= oldest.nbytes
-            for row in self._open.values():
+            self._shared_nbytes -= oldest.shared_nbytes
+            for row in self.rows.values():
                 row.settle(oldest)
 
     def _count_in(self, run: SequenceRun, start: int, stop: int) -> None:
@@ -189,35 +201,20 @@ class _Bins:
         if self._latest is None or self._latest[0] is not run:
             shelf = self._shelves.get(run.kind)
             if shelf is None:
-                shelf = self._shelves[run.kind] = self._shelf(run.kind)
+                shelf = self._shelves[run.kind] = self._shelf(run.kind, self.rows)
             self._latest = run, shelf
             shelf.count_as(run)
         return self._latest[1]
-
-    def _new_row(self, run: SequenceRun, shelf: Shelf) -> PackedRow:
-        row = self._open[self._opened] = shelf.open(run, self._opened)
-        self._opened += 1
-        self.log.append(row)
-        return row
-
-    def _closed_one(self, row: PackedRow, read: int, shelf: Shelf | None = None) -> PackedRow:
-        """Takes a row out, when so many sequences had been taken; mostly it is of this shelf."""
-        del self._open[row.opened_at]
-        self.count -= row.count
-        self.nbytes -= row.nbytes
-        if shelf is None or row.kind is not shelf.kind:
-            shelf = self._shelves[row.kind]
-        shelf.close(row)
-        row.closed_at, self._closed = self._closed, self._closed + 1
-        row.read = read
-        return row
 
     def full(self, rows: list[Any], limit: int) -> None:
         """Does nothing: a row goes out with the sequence that fills it."""
 
     def left(self, read: int) -> PackedRow | None:
-        row = next(iter(self._open.values()), None)
-        return None if row is None else self._closed_one(row, read)
+        row = next(iter(self.rows.values()), None)
+        if row is not None:
+            self._out, self._most = [], 1
+            self.go_out(row, read, self._shelves[row.kind])
+        return row
 
     def mark(self) -> BinsMark:
         return _BinsMark(self._closed, self.log)
@@ -227,7 +224,8 @@ class _Bins:
         for indices in held:
             first = sequences[indices[0]]
             shelf = self._shelf_of(first)
-            row = self._new_row(first, shelf)
+            row = self.new_row(first, shelf)
+            shelf.add(row)
             for index in indices:
                 shelf.put(row, sequences[index])
                 self._count_in(sequences[index], 0, 1)

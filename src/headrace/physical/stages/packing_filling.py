@@ -36,6 +36,7 @@ class PackedRow:
         parts: consecutive sequences of it: their run, and their indices among all that were read, from one to before another; again and
             again. None any more, once its tokens were taken.
         bounds: these indices alone, once its tokens were taken.
+        count: how many sequences are in it.
         room: for each component for how many more tokens there is room, where its sequences are not even; else None.
         total: the same, in all components; where they are even, in each.
         opened_at: how many rows were opened before it.
@@ -46,6 +47,7 @@ class PackedRow:
     __slots__ = (
         "bounds",
         "closed_at",
+        "count",
         "kind",
         "limits",
         "opened_at",
@@ -63,6 +65,7 @@ class PackedRow:
         self.width = like.width
         self.parts: list[Any] = []
         self.bounds: Sequence[int] = ()
+        self.count = 0
         self.room: list[int] | None = None if is_even else list(limits)
         self.total = limits[0] if is_even else sum(limits)
         self.opened_at = opened_at
@@ -72,6 +75,7 @@ class PackedRow:
     def add(self, run: SequenceRun, start: int, stop: int, room: int) -> None:
         """Adds even sequences of a run, each with tokens, after which there is so much room."""
         self.total = room
+        self.count += stop - start
         first = run.first
         self.parts += run if run.ends else run.part(start, stop), first + start, first + stop
 
@@ -91,6 +95,7 @@ class PackedRow:
         parts, index = self.parts, run.first + at
         if parts and parts[-1] == index and parts[-3] is run:
             parts[-1] += 1
+            self.count += 1
             self.total = sum(self.room)
         else:
             self.add(run, at, at + 1, sum(self.room))
@@ -106,12 +111,6 @@ class PackedRow:
         """Yields the tokens of its sequences, of each component in turn, in as few arrays as they are in."""
         for arrays, _, _ in apart((self.parts, self.limits)):
             yield from ((tokens,) for tokens in arrays)
-
-    @property
-    def count(self) -> int:
-        """How many sequences are in it, as long as its tokens were not taken."""
-        count: int = sum(self.parts[2::3]) - sum(self.parts[1::3])
-        return count
 
     @property
     def nbytes(self) -> int:

@@ -47,6 +47,7 @@ class SequenceRun:
         least: so much room each needs at least that has tokens: of its needs, or of their sums.
         is_even: whether all components of each sequence are equally long, and of a row, so that one stands for all.
         width: how many bytes a token of all components has.
+        shared_nbytes: how many bytes are kept alive by whoever has one of its sequences, where they are joined.
     """
 
     first: int
@@ -59,16 +60,12 @@ class SequenceRun:
     least: int
     is_even: bool
     width: int
+    shared_nbytes: int
 
     @property
     def is_joined(self) -> bool:
         """Whether its sequences are parts of one array, so that whoever has one has all."""
         return bool(self.ends)
-
-    @property
-    def nbytes(self) -> int:
-        """How many bytes are kept alive by whoever has one of its sequences."""
-        return sum(column.nbytes for column in self.columns) if self.ends else 0
 
     def part(self, start: int, stop: int) -> SequenceRun:
         """Returns some of its sequences as a run that keeps nothing else alive."""
@@ -80,7 +77,7 @@ class SequenceRun:
             all_ends = [[end - ends[0] for end in ends] for _, ends in parts]
         first, lengths, needs = self.first + start, [one[start:stop] for one in self.lengths], self.needs[start:stop]
         kind, limits, least = self.kind, self.limits, self.least
-        return SequenceRun(first, kind, limits, columns, all_ends, lengths, needs, least, self.is_even, self.width)
+        return SequenceRun(first, kind, limits, columns, all_ends, lengths, needs, least, self.is_even, self.width, 0)
 
     @property
     def rows_worth(self) -> float:
@@ -245,7 +242,9 @@ def _whole_run(
         columns = list(map(_one_by_one, columns))
     lengths *= len(columns) // len(lengths)  # all have those of the first, where they are even
     least = _least(found[0] if is_even else np.sum(found, axis=0))
-    return SequenceRun(first, kind, limits, columns, ends, lengths, needs, least, is_even, sum(widths))
+    return SequenceRun(
+        first, kind, limits, columns, ends, lengths, needs, least, is_even, sum(widths), nbytes if ends else 0
+    )
 
 
 def _least(lengths: np.ndarray) -> int:

@@ -9,14 +9,31 @@ from __future__ import annotations
 import abc
 import bisect
 import operator
-from collections.abc import Collection, Sequence
-from typing import Any, Final
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Final, Protocol
 
 from headrace.physical.stages.packing_filling import PackedRow
 from headrace.physical.stages.packing_runs import SequenceRun
 from headrace.semantics.packing import SequenceKind
 
-__all__ = ["BestFit", "FirstFit", "Shelf"]
+__all__ = ["BestFit", "Bins", "FirstFit", "Shelf"]
+
+
+class Bins(Protocol):
+    """The open rows of all kinds, which the shelves of each have in common."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a row must go out before another may be opened."""
+        ...
+
+    def new_row(self, like: SequenceRun, shelf: Shelf) -> PackedRow:
+        """Opens a row of the shelf's, for sequences of this run."""
+        ...
+
+    def go_out(self, row: PackedRow, read: int, shelf: Shelf) -> bool:
+        """Takes a row out, mostly of this shelf, when so many sequences had been taken; returns whether another one may go out, too."""
+        ...
 
 
 class Shelf(abc.ABC):
@@ -24,32 +41,32 @@ class Shelf(abc.ABC):
 
     As long as its sequences are even, all that is counted is one length of each, and the room for that.
 
+    Args:
+        kind: it.
+        rows: the open rows of all kinds by how many were opened before them, the oldest first.
+
     Attributes:
         kind: it, as all its rows have it: the very same object.
+        is_even: whether they are.
     """
 
-    def __init__(self, kind: SequenceKind) -> None:
+    def __init__(self, kind: SequenceKind, rows: Mapping[int, PackedRow]) -> None:
         self.kind = kind
-        self._is_even = True
+        self.is_even = True
+        self._all_rows = rows
 
-    def take(self, run: SequenceRun, start: int) -> tuple[int, PackedRow | None]:
-        """Puts sequences into rows, from ``start`` on.
+    def take(self, run: SequenceRun, start: int, bins: Bins) -> int:
+        """Puts sequences into rows, from ``start`` on, as long as rows may go out; returns the index in the run of the next one.
 
-        It was counted as they need before. Returns the index in the run of the next one, which finds no room, and None; or that after one that filled its row, and the row.
+        It was counted as they need before.
         """
-        return self._take_even(run, start) if self._is_even else self._take_any(run, start)
-
-    def open(self, like: SequenceRun, opened_at: int) -> PackedRow:
-        """Makes a row for sequences of this kind."""
-        row = PackedRow(like, self.kind, opened_at, is_even=self._is_even)
-        self._add(row)
-        return row
+        return self._take_even(run, start, bins) if self.is_even else self._take_any(run, start, bins)
 
     def put(self, row: PackedRow, run: SequenceRun) -> None:
         """Puts the only sequence of a run into this row."""
         self.count_as(run)
         before = row.total
-        if self._is_even:
+        if self.is_even:
             row.add(run, 0, 1, before - run.needs[0])
         else:
             row.add_uneven(run, 0)
@@ -57,29 +74,43 @@ class Shelf(abc.ABC):
 
     def count_as(self, run: SequenceRun) -> None:
         """Takes in that sequences of this run are next: counts each component from now on, where they need it."""
-        if self._is_even and not run.is_even:
-            self._is_even = False
+        if self.is_even and not run.is_even:
+            self.is_even = False
+            for row in self._rows():
+                row.become_uneven()
             self._become_uneven()
 
-    def _take_any(self, run: SequenceRun, start: int) -> tuple[int, PackedRow | None]:
+    def _rows(self) -> Iterator[PackedRow]:
+        """Yields its rows, the oldest first."""
+        return (row for row in self._all_rows.values() if row.kind is self.kind)
+
+    def _opened(self, run: SequenceRun, at: int, bins: Bins) -> PackedRow | None:
+        """Opens a row for a sequence that finds no room; None where another had to go out first, and no more may."""
+        if bins.is_full and not bins.go_out(self._to_go(self._all_rows.values()), run.first + at, self):
+            return None
+        row = bins.new_row(run, self)
+        self.add(row)
+        return row
+
+    def _take_any(self, run: SequenceRun, start: int, bins: Bins) -> int:
         """Does what ``take`` says, for any lengths."""
         for at in range(start, len(run)):
             need = [lengths[at] for lengths in run.lengths]
             total = sum(need)
             if not total:
                 continue  # no token, no segment
-            row = self._find(need, total)
+            row = self._find(need, total) or self._opened(run, at, bins)
             if row is None:
-                return at, None
+                return at
             before = row.total
             row.add_uneven(run, at)
             self._filled(row, before)
-            if not row.total:
-                return at + 1, row
-        return len(run), None
+            if not row.total and not bins.go_out(row, run.first + at + 1, self):
+                return at + 1
+        return len(run)
 
     @abc.abstractmethod
-    def _take_even(self, run: SequenceRun, start: int) -> tuple[int, PackedRow | None]:
+    def _take_even(self, run: SequenceRun, start: int, bins: Bins) -> int:
         """Does what ``take`` says, for sequences that are even."""
 
     @abc.abstractmethod
@@ -87,8 +118,8 @@ class Shelf(abc.ABC):
         """Returns the row for a sequence of these lengths, together ``total``."""
 
     @abc.abstractmethod
-    def _add(self, row: PackedRow) -> None:
-        """Adds a row, which is empty."""
+    def add(self, row: PackedRow) -> None:
+        """Adds a row, which is empty and was just opened."""
 
     @abc.abstractmethod
     def _filled(self, row: PackedRow, before: int) -> None:
@@ -103,7 +134,7 @@ class Shelf(abc.ABC):
         """Removes a row."""
 
     @abc.abstractmethod
-    def to_go(self, rows: Collection[PackedRow]) -> PackedRow:
+    def _to_go(self, rows: Collection[PackedRow]) -> PackedRow:
         """Returns which of all open rows goes out first."""
 
 
@@ -113,9 +144,8 @@ class FirstFit(Shelf):
     Most rows but the newest have less room than any sequence of a run needs. So a search is among the few that have as much.
     """
 
-    def __init__(self, kind: SequenceKind) -> None:
-        super().__init__(kind)
-        self._rows: dict[int, PackedRow] = {}  # by when they were opened
+    def __init__(self, kind: SequenceKind, rows: Mapping[int, PackedRow]) -> None:
+        super().__init__(kind, rows)
         self._newest: PackedRow | None = None
         self._least = 1  # no sequence that is taken needs less room
         self._places: list[PackedRow] = []  # the rows that have as much, the oldest first, without the newest
@@ -130,13 +160,12 @@ class FirstFit(Shelf):
 
     def _choose(self) -> None:
         """Finds the rows with room for any sequence at all."""
-        rows = self._rows.values()
-        self._places = [row for row in rows if row.total >= self._least and row is not self._newest]
+        self._places = [row for row in self._rows() if row.total >= self._least and row is not self._newest]
         self._rooms = [row.total for row in self._places]
         self._below = max(self._rooms, default=0)
 
-    def _take_even(self, run: SequenceRun, start: int) -> tuple[int, PackedRow | None]:
-        newest, rooms, needs = self._newest, self._rooms, run.needs
+    def _take_even(self, run: SequenceRun, start: int, bins: Bins) -> int:
+        needs, newest = run.needs, self._newest
         begin, count = start, len(needs)
         below, room = self._below, newest.total if newest is not None else 0
         for at in range(start, count):
@@ -150,26 +179,44 @@ class FirstFit(Shelf):
             begin = at + 1
             if not need:
                 continue
+            if need > below and need > room:
+                newest = self._opened(run, at, bins)
+                if newest is None:
+                    return at
+                below, room = self._below, newest.total
+                if need < room:  # it goes into the row with those after it
+                    begin, room = at, room - need
+                    continue
             if need <= below:
-                place = 0
-                while rooms[place] < need:
-                    place += 1
-                row, left = self._places[place], rooms[place] - need
-                self._lose(place, left)
+                row, left = self._lose(need)
                 below = self._below
-            elif newest is not None and need == room:
-                row, left = newest, 0
             else:
-                return at, None
+                assert newest is not None  # as above
+                row, left, room = newest, 0, 0
             row.add(run, at, begin, left)
-            if not left:
-                return begin, row
-        if begin < count:
-            assert newest is not None  # as above
-            newest.add(run, begin, count, room)
-        return count, None
+            if not left and not bins.go_out(row, run.first + begin, self):
+                return begin
+        self._newest_gets(run, begin, room)
+        return count
 
-    def _lose(self, place: int, left: int) -> None:
+    def _newest_gets(self, run: SequenceRun, start: int, room: int) -> None:
+        """Puts the last sequences of a run into the newest row, if any are left, after which there is so much room."""
+        if start < len(run):
+            assert self._newest is not None  # it had room
+            self._newest.add(run, start, len(run), room)
+
+    def _lose(self, need: int) -> tuple[PackedRow, int]:
+        """Finds the oldest row with so much room, and takes in that it loses it; returns it, and how much is left."""
+        rooms = self._rooms
+        place = 0
+        while rooms[place] < need:
+            place += 1
+        left = rooms[place] - need
+        row = self._places[place]
+        self._set(place, left)
+        return row, left
+
+    def _set(self, place: int, left: int) -> None:
         """Takes in that the row at this place has so much room left."""
         rooms = self._rooms
         before = rooms[place]
@@ -187,31 +234,28 @@ class FirstFit(Shelf):
         newest = self._newest
         return newest if newest is not None and newest.total >= total and _has_room(newest, need) else None
 
-    def _add(self, row: PackedRow) -> None:
+    def add(self, row: PackedRow) -> None:
         before = self._newest
         if before is not None and before.total >= self._least:
             self._places.append(before)
             self._rooms.append(before.total)
             self._below = max(self._below, before.total)
-        self._rows[row.opened_at] = self._newest = row
+        self._newest = row
 
     def _filled(self, row: PackedRow, before: int) -> None:
         if row is not self._newest:
-            self._lose(self._places.index(row), row.total)
+            self._set(self._places.index(row), row.total)
 
     def _become_uneven(self) -> None:
-        for row in self._rows.values():
-            row.become_uneven()
         self._choose()
 
     def close(self, row: PackedRow) -> None:
-        del self._rows[row.opened_at]
         if row is self._newest:
             self._newest = None
         elif row.total >= self._least:
-            self._lose(self._places.index(row), 0)
+            self._set(self._places.index(row), 0)
 
-    def to_go(self, rows: Collection[PackedRow]) -> PackedRow:
+    def _to_go(self, rows: Collection[PackedRow]) -> PackedRow:
         return next(iter(rows))
 
 
@@ -222,12 +266,11 @@ _ONE_TOKEN: Final = 1 << 40
 class BestFit(Shelf):
     """The open rows of one kind; finds the one with the least room that suffices, the oldest of several."""
 
-    def __init__(self, kind: SequenceKind) -> None:
-        super().__init__(kind)
+    def __init__(self, kind: SequenceKind, rows: Mapping[int, PackedRow]) -> None:
+        super().__init__(kind, rows)
         self._keys: list[int] = []  # in order
-        self._rows: dict[int, PackedRow] = {}  # by when they were opened
 
-    def _take_even(self, run: SequenceRun, start: int) -> tuple[int, PackedRow | None]:
+    def _take_even(self, run: SequenceRun, start: int, bins: Bins) -> int:
         keys, needs, count = self._keys, run.needs, len(run.needs)
         at = start
         while at < count:
@@ -246,32 +289,33 @@ class BestFit(Shelf):
             elif need:
                 place = bisect.bisect_left(keys, need * _ONE_TOKEN)
                 if place == len(keys):
-                    return at, None
+                    if self._opened(run, at, bins) is None:
+                        return at
+                    continue
                 row = self._take_into(place, run, at, at + 1, keys[place] // _ONE_TOKEN - need)
                 at += 1
-                if not row.total:
-                    return at, row
+                if not row.total and not bins.go_out(row, run.first + at, self):
+                    return at
             else:
                 at += 1
-        return count, None
+        return count
 
     def _take_into(self, place: int, run: SequenceRun, start: int, stop: int, room: int) -> PackedRow:
         """Puts even sequences into the row at this place, which has so much room then."""
         opened_at = self._keys.pop(place) % _ONE_TOKEN
-        row = self._rows[opened_at]
+        row = self._all_rows[opened_at]
         row.add(run, start, stop, room)
         bisect.insort(self._keys, room * _ONE_TOKEN + opened_at)
         return row
 
     def _find(self, need: Sequence[int], total: int) -> PackedRow | None:
         for place in range(bisect.bisect_left(self._keys, total * _ONE_TOKEN), len(self._keys)):
-            row = self._rows[self._keys[place] % _ONE_TOKEN]
+            row = self._all_rows[self._keys[place] % _ONE_TOKEN]
             if _has_room(row, need):
                 return row
         return None
 
-    def _add(self, row: PackedRow) -> None:
-        self._rows[row.opened_at] = row
+    def add(self, row: PackedRow) -> None:
         bisect.insort(self._keys, _key(row, row.total))
 
     def _filled(self, row: PackedRow, before: int) -> None:
@@ -279,16 +323,14 @@ class BestFit(Shelf):
         bisect.insort(self._keys, _key(row, row.total))
 
     def _become_uneven(self) -> None:
-        for row in self._rows.values():
-            row.become_uneven()
-        self._keys = sorted(_key(row, row.total) for row in self._rows.values())
+        self._keys = sorted(_key(row, row.total) for row in self._rows())
 
     def close(self, row: PackedRow) -> None:
-        del self._keys[bisect.bisect_left(self._keys, _key(row, row.total))], self._rows[row.opened_at]
+        del self._keys[bisect.bisect_left(self._keys, _key(row, row.total))]
 
-    def to_go(self, rows: Collection[PackedRow]) -> PackedRow:
+    def _to_go(self, rows: Collection[PackedRow]) -> PackedRow:
         if len(rows) == len(self._keys):  # there are none of another kind
-            return self._rows[self._keys[0] % _ONE_TOKEN]
+            return self._all_rows[self._keys[0] % _ONE_TOKEN]
         return min(rows, key=PackedRow.total_room)
 
 

@@ -438,7 +438,7 @@ def test_rows_that_stay_open_keep_little_alive_that_is_not_theirs(components: in
         while at < len(joined):
             at = bins.take(joined, at, [], 5)
         owners = {id(owner): owner for (array,) in bins.sequences for owner in [owner_of(array)]}
-        assert sum(owner.nbytes for owner in owners.values()) <= 2 * (bins.nbytes + joined.nbytes)
+        assert sum(owner.nbytes for owner in owners.values()) <= 2 * (bins.nbytes + joined.shared_nbytes)
     assert bins.count > 30
     for number in range(40):  # what was copied is what it was
         row = bins.left(40 * 99)
