@@ -139,7 +139,7 @@ class PackStage(Stage):
         self._rows: Sequence[Element] = ()  # of the block that was read last, where they are looked at one by one
         self._run: Run | None = None  # what is taken now
         self._next = 0  # the index of the next sequence to take
-        self._worth = _Worth(node.open_rows, learned)
+        self._learned = learned
         self._next_at_row = 0  # the same when the last row went out
         self._ended = False  # the input has
         self._ready: list[Block | Failure] = []  # reversed: the next one is last
@@ -214,7 +214,6 @@ class PackStage(Stage):
         self._next = run.first + taken
         if len(rows) > before:
             self._next_at_row = self._next
-            self._worth.has_begun = True
         if taken == len(run):
             self._run = None
 
@@ -255,7 +254,7 @@ class PackStage(Stage):
         if isinstance(item, Block):
             self._run = run_of(self._node, item.payload, first)
             if self._run is not None:
-                self._worth.add(self._run)
+                self._learned.add(self._run)
             self._rows = item.payload.rows() if self._run is None else ()
         return item
 
@@ -270,7 +269,7 @@ class PackStage(Stage):
             return self._passed(
                 Failure(as_element_error(error, stage=self._node.label, origin=origin), position, position)
             )
-        self._worth.add(self._run)
+        self._learned.add(self._run)
         return None
 
     def _passed(self, failure: Failure) -> Failure:
@@ -282,9 +281,12 @@ class PackStage(Stage):
     def _wanted(self, rows: int, count: int) -> int:
         """Returns how many sequences to read: enough for so many rows, and a quarter more than no row came of.
 
-        For many rows it is an eighth more than are worth them on the average, so that there are few second readings for the last ones.
+        For many rows it is an eighth more than are worth them on the average, so that there are few second readings for the last ones. And
+        no row goes out before all that may be open are, unless one is full.
         """
-        wanted = max(self._worth.sequences(rows + rows // 8), (self._next - self._next_at_row) // 4)
+        wanted = max(
+            self._learned.sequences_for(rows + rows // 8 + self._bins.unopened), (self._next - self._next_at_row) // 4
+        )
         return max(1, min(_READ_AT_ONCE, wanted, self._holding.room(count)))
 
     def _hold(self, count: int) -> None:
@@ -325,44 +327,23 @@ class LearnedOfPack:
 
     Attributes:
         makers: what makes rows, by the kind of their sequences.
-        rows: how many rows the sequences fill that came so far, if they fill them well.
-        sequences: how many these are.
     """
 
-    __slots__ = ("makers", "rows", "sequences")
+    __slots__ = ("_rows", "_sequences", "makers")
 
     def __init__(self) -> None:
         self.makers: dict[SequenceKind, RowMaker] = {}
-        self.rows = 0.0
-        self.sequences = 0
-
-
-class _Worth:
-    """How many sequences are to be read for a row.
-
-    Before the first row goes out all that may be open are filled.
-    """
-
-    __slots__ = ("_learned", "_open_rows", "_rows", "has_begun")
-
-    def __init__(self, open_rows: int, learned: LearnedOfPack) -> None:
-        self._open_rows = open_rows
-        self._learned = learned
-        self._rows = 0.0
-        self.has_begun = False
+        self._rows = 0.0  # that the sequences fill which came so far, if they fill them well
+        self._sequences = 0  # how many these are
 
     def add(self, run: Run) -> None:
         """Takes in sequences that came."""
-        rows = run.rows_worth
-        self._rows += rows
-        self._learned.rows += rows
-        self._learned.sequences += len(run)
+        self._rows += run.rows_worth
+        self._sequences += len(run)
 
-    def sequences(self, rows: int) -> int:
-        """Returns how many more are about enough for so many rows."""
-        learned = self._learned
-        missing = rows if self.has_begun else rows + max(self._open_rows - self._rows, 0.0)
-        return int(missing * learned.sequences / learned.rows) if learned.rows else 0
+    def sequences_for(self, rows: int) -> int:
+        """Returns how many are about enough for so many rows; 0 where none came yet."""
+        return int(rows * self._sequences / self._rows) if self._rows else 0
 
 
 @lower.register

@@ -61,6 +61,11 @@ class OpenBins(Protocol):
         ...
 
     @property
+    def unopened(self) -> int:
+        """How many further rows may be opened before one must go out."""
+        ...
+
+    @property
     def log(self) -> Sequence[PackedRow]:
         """Rows by which positions tell what was open: those that are open, and all that went out since ``forget``."""
         ...
@@ -154,8 +159,8 @@ class _Bins:
         return stop
 
     @property
-    def is_full(self) -> bool:
-        return len(self.rows) == self._limit
+    def unopened(self) -> int:
+        return self._limit - len(self.rows)
 
     def new_row(self, like: SequenceRun, shelf: Shelf) -> PackedRow:
         opened = self._opened
@@ -251,6 +256,7 @@ class _OneBin:
     """One sequence after the other, cut where a row ends: a queue of tokens, of which whole runs are taken at once."""
 
     log: Sequence[PackedRow] = ()  # a row that went out tells what was there then
+    unopened = 0
 
     def __init__(self) -> None:
         self._pieces: deque[Piece] = deque()

@@ -23,8 +23,8 @@ class Bins(Protocol):
     """The open rows of all kinds, which the shelves of each have in common."""
 
     @property
-    def is_full(self) -> bool:
-        """Whether a row must go out before another may be opened."""
+    def unopened(self) -> int:
+        """How many further rows may be opened before one must go out."""
         ...
 
     def new_row(self, like: SequenceRun, shelf: Shelf) -> PackedRow:
@@ -86,7 +86,7 @@ class Shelf(abc.ABC):
 
     def _opened(self, run: SequenceRun, at: int, bins: Bins) -> PackedRow | None:
         """Opens a row for a sequence that finds no room; None where another had to go out first, and no more may."""
-        if bins.is_full and not bins.go_out(self._to_go(self._all_rows.values()), run.first + at, self):
+        if not bins.unopened and not bins.go_out(self._to_go(self._all_rows.values()), run.first + at, self):
             return None
         row = bins.new_row(run, self)
         self.add(row)
