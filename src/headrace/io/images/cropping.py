@@ -90,7 +90,7 @@ def extract_jpeg_shape(
     Raises:
         InvalidArgumentError: the bytes are no JPEG, or another ``output_type``.
         DataLossError: the header has no end.
-        MissingExtraError: simplejpeg is not installed.
+        MissingExtraError: simplejpeg is not installed, which reads the headers that are not as usual.
 
     Example:
         >>> import numpy as np, simplejpeg

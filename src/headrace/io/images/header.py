@@ -125,38 +125,63 @@ _SCAN: Final = 0xDA
 _SEQUENTIAL: Final = frozenset({0xC0, 0xC1, 0xC9})
 # Start of any frame. Among their numbers are three that are not: tables of Huffman codes, a reserved one, arithmetic conditions.
 _FRAMES: Final = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+# Marks of segments that have a length, as libjpeg reads them. All others are left to it.
+_WITH_LENGTH: Final = frozenset(range(0xC0, 0xFF)) - frozenset(range(0xD0, 0xDA))
+# Of a frame's segment without its components, and of each of these.
+_FRAME_BYTES: Final = 8
+_COMPONENT_BYTES: Final = 3
 
 
 class JpegSegments(NamedTuple):
     """What the segments of a JPEG say up to its first scan: marks after it may belong to anything.
 
     Attributes:
+        height: in pixels.
+        width: in pixels.
+        components: 1 gray, 3 colours, 4 inks. These three and the next are 0 unless one segment follows the other from the first byte to a scan,
+            with one frame among them, so that libjpeg reads the very same.
+        height_place: where the height stands.
         scans: the most passes that decoding makes over its pixels: 1, or as many as there are marks of a scan.
-        height_place: where the height of its frame stands; None where there is none.
     """
 
+    height: int
+    width: int
+    components: int
+    height_place: int
     scans: int
-    height_place: int | None
 
 
 def jpeg_segments(contents: bytes) -> JpegSegments:
     """Returns what the segments of a JPEG say, which are gone through once."""
-    height_place, components = None, 0
-    place, mark, end = 2, 0, len(contents) - 9
-    while mark != _SCAN and place < end and contents[place] == 0xFF:
+    frame = sequential = components = 0
+    place, end = 2, len(contents) - 9
+    while place < end and contents[place] == 0xFF:
         mark = contents[place + 1]
         if mark == 0xFF:  # a mark may have any number of these before it
             place += 1
             continue
+        length = contents[place + 2] << 8 | contents[place + 3]
+        if mark not in _WITH_LENGTH or length < 2:
+            break
+        if mark == _SCAN:
+            scans = 1 if contents[place + 4] == sequential else _marks_of_scans(contents)
+            if not components:
+                return JpegSegments(0, 0, 0, 0, scans)
+            height, width = contents[frame] << 8 | contents[frame + 1], contents[frame + 2] << 8 | contents[frame + 3]
+            return JpegSegments(height, width, components, frame, scans)
         if mark in _FRAMES:
-            if height_place is None:
-                height_place = place + 5  # after the mark, the segment's length, and the bits of a value
+            number = contents[place + 9]
             if mark in _SEQUENTIAL:
-                components = contents[place + 9]
-        elif mark == _SCAN and contents[place + 4] == components:
-            return JpegSegments(1, height_place)
-        place += 2 + (contents[place + 2] << 8 | contents[place + 3])
-    return JpegSegments(contents.count(bytes((0xFF, _SCAN))), height_place)
+                sequential = number
+            # After the mark stand the segment's length, and the bits of a value.
+            is_first, frame = not frame, place + 5
+            components = number if is_first and length == _FRAME_BYTES + _COMPONENT_BYTES * number else 0
+        place += 2 + length
+    return JpegSegments(0, 0, 0, 0, _marks_of_scans(contents))
+
+
+def _marks_of_scans(contents: bytes) -> int:
+    return contents.count(bytes((0xFF, _SCAN)))
 
 
 def jpeg_of_first_rows(contents: bytes, height_place: int, rows: int) -> bytes:

@@ -26,7 +26,10 @@ RATIOS: Final = (1, 2, 4, 8)
 _HARMLESS: Final = ("extraneous bytes", "JFIF", "Adobe")
 # A progressive file has ten scans. Each costs a pass over all coefficients, so a small file could ask for hours.
 _MAX_SCANS: Final = 500
-_SPACES: Final = {1: "GRAY", 3: "RGB"}
+_INKS: Final = 4  # components of a picture for printers
+_SPACES: Final = {1: "GRAY", 3: "RGB", _INKS: "CMYK"}
+_COMPONENTS: Final = {"Gray": 1, "CMYK": _INKS, "YCCK": _INKS}
+_USUAL_COMPONENTS: Final = frozenset(_SPACES)
 # Smooth upsampling of colours makes a row of the one below it as well.
 _ROWS_BELOW: Final = 2
 # What libjpeg says of the data of rows that are not wanted.
@@ -68,11 +71,11 @@ def decode_jpeg_pixels(contents: bytes, settings: JpegSettings) -> Pixels:
         MissingExtraError: simplejpeg is not installed.
     """
     library = _library()
-    height, width, space, _ = _header(library, contents, settings.max_pixels)
+    height, width, components, _ = _header(contents, settings.max_pixels)
     ratio = settings.ratio if settings.min_size is None else _sufficient_ratio(height, width, settings.min_size)
     shape = _scaled(height, ratio), _scaled(width, ratio)
-    pixels = _decoded(library, contents, _arguments(settings, space, shape, ratio), settings.recover)
-    return _in_light(pixels, contents, settings, space)
+    pixels = _decoded(library, contents, settings, shape, components, ratio)
+    return _in_light(pixels, contents, settings, components)
 
 
 def decode_jpeg_window(contents: bytes, settings: JpegSettings, window: Window) -> Pixels:
@@ -85,7 +88,7 @@ def decode_jpeg_window(contents: bytes, settings: JpegSettings, window: Window) 
         MissingExtraError: …
     """
     library = _library()
-    height, width, space, segments = _header(library, contents, settings.max_pixels)
+    height, width, components, height_place = _header(contents, settings.max_pixels)
     ratio = settings.ratio
     top, left, rows, columns = window
     whole = _scaled(height, ratio), _scaled(width, ratio)
@@ -95,15 +98,14 @@ def decode_jpeg_window(contents: bytes, settings: JpegSettings, window: Window) 
             f"{whole[0]} × {whole[1]}"
         )
     needed = (top + rows + _ROWS_BELOW) * ratio
-    if needed >= height or segments.height_place is None:
-        pixels = _decoded(library, contents, _arguments(settings, space, whole, ratio), settings.recover)
+    if needed >= height or not height_place:
+        pixels = _decoded(library, contents, settings, whole, components, ratio)
     else:
-        cut = jpeg_of_first_rows(contents, segments.height_place, needed)
-        arguments = _arguments(settings, space, (needed // ratio, whole[1]), ratio)
-        pixels = _decoded_rows(library, cut, arguments, settings.recover)
+        cut = jpeg_of_first_rows(contents, height_place, needed)
+        pixels = _decoded(library, cut, settings, (needed // ratio, whole[1]), components, ratio, has_more=True)
     # A copy, so that the rest is freed: a view would hold it.
     part = pixels if pixels.shape[:2] == (rows, columns) else pixels[top : top + rows, left : left + columns].copy()
-    return _in_light(part, contents, settings, space)
+    return _in_light(part, contents, settings, components)
 
 
 def jpeg_shape(contents: bytes) -> tuple[int, int, int]:
@@ -111,31 +113,19 @@ def jpeg_shape(contents: bytes) -> tuple[int, int, int]:
 
     Raises:
         DataLossError: it has no end.
-        MissingExtraError: simplejpeg is not installed.
+        MissingExtraError: simplejpeg is not installed, which reads the headers that are not as usual.
     """
-    height, width, space = _size(_library(), contents)
-    return height, width, {"Gray": 1, "CMYK": 4, "YCCK": 4}.get(space, 3)
+    return _size(contents, jpeg_segments(contents))
 
 
 def _scaled(side: int, ratio: int) -> int:
     return -(-side // ratio)
 
 
-def _arguments(settings: JpegSettings, space: str, shape: tuple[int, int], ratio: int) -> dict[str, Any]:
-    return {
-        "colorspace": "CMYK" if space in _INKS else _SPACES[_channels(settings, space)],
-        "fastdct": settings.fast_dct,
-        "fastupsample": not settings.fancy_upscaling,
-        "min_height": shape[0],
-        "min_width": shape[1],
-        "min_factor": ratio,
-    }
-
-
-def _channels(settings: JpegSettings, space: str) -> int:
+def _channels(settings: JpegSettings, components: int) -> int:
     if settings.channels == 4:
         raise InvalidArgumentError("a JPEG has no alpha: channels is 1, 3, or 0 for as many as the file has")
-    return settings.channels or (1 if space == "Gray" else 3)
+    return settings.channels or (1 if components == 1 else 3)
 
 
 def _library() -> Any:
@@ -147,21 +137,25 @@ def _library() -> Any:
     return simplejpeg
 
 
-def _header(library: Any, contents: bytes, max_pixels: int) -> tuple[int, int, str, JpegSegments]:
-    height, width, space = _size(library, contents)
-    checked_size("JPEG", height, width, 1, max_pixels)
+def _header(contents: bytes, max_pixels: int) -> tuple[int, int, int, int]:
+    """Returns height, width, components, and where the height stands, 0 where that is not known."""
     segments = jpeg_segments(contents)
+    height, width, components = _size(contents, segments)
+    checked_size("JPEG", height, width, 1, max_pixels)
     if segments.scans > _MAX_SCANS:
         raise ResourceExhaustedError(f"a JPEG of more than {_MAX_SCANS} scans is refused: none needs so many")
-    return height, width, space, segments
+    return height, width, components, segments.height_place
 
 
-def _size(library: Any, contents: bytes) -> tuple[int, int, str]:
+def _size(contents: bytes, segments: JpegSegments) -> tuple[int, int, int]:
+    """Returns height, width and components: from the segments where they tell, as each call of the library gives Python's lock away."""
+    if segments.components in _USUAL_COMPONENTS:
+        return segments.height, segments.width, segments.components
     try:
-        height, width, space, _ = library.decode_jpeg_header(contents, strict=False)
+        height, width, space, _ = _library().decode_jpeg_header(contents, strict=False)
     except (ValueError, KeyError) as error:  # KeyError: the header ended before it named a colour space
         raise DataLossError(f"a truncated or corrupt JPEG of {len(contents)} bytes: its header has no end") from error
-    return height, width, space
+    return height, width, _COMPONENTS.get(space, 3)
 
 
 def _sufficient_ratio(height: int, width: int, min_size: tuple[int, int]) -> int:
@@ -170,29 +164,56 @@ def _sufficient_ratio(height: int, width: int, min_size: tuple[int, int]) -> int
     return max(enough, default=1)
 
 
-def _decoded(library: Any, contents: bytes, arguments: dict[str, Any], recover: bool) -> Pixels:
+def _decoded(
+    library: Any,
+    contents: bytes,
+    settings: JpegSettings,
+    shape: tuple[int, int],
+    components: int,
+    ratio: int,
+    *,
+    has_more: bool = False,
+) -> Pixels:
+    """Returns the pixels, inks as they are.
+
+    Args:
+        library: simplejpeg.
+        contents: the bytes.
+        settings: of these, how the pixels are made.
+        shape: height and width, scaled.
+        components: of the file.
+        ratio: how it is scaled.
+        has_more: whether it has data for more rows, as what ``jpeg_of_first_rows`` makes: that these are left over is no damage then.
+    """
+    channels = components if components == _INKS else _channels(settings, components)
+    # Ours, so that it is there when libjpeg tells of what is left over, and no larger than what was judged.
+    pixels = np.empty((*shape, channels), np.uint8)
+    arguments = {
+        "colorspace": _SPACES[channels],
+        "fastdct": settings.fast_dct,
+        "fastupsample": not settings.fancy_upscaling,
+        "min_height": shape[0],
+        "min_width": shape[1],
+        "min_factor": ratio,
+        "buffer": pixels,
+    }
     try:
-        try:
-            pixels: Pixels = library.decode_jpeg(contents, strict=not recover, **arguments)
-        except ValueError as error:
-            if recover or not any(word in str(error) for word in _HARMLESS):
-                raise
-            pixels = library.decode_jpeg(contents, strict=False, **arguments)
+        library.decode_jpeg(contents, strict=not settings.recover, **arguments)
+    except (ValueError, MemoryError) as error:
+        message = str(error)
+        if has_more and _LEFT_OVER in message:
+            return pixels
+        if settings.recover or not any(word in message for word in _HARMLESS):
+            raise _damaged(contents, error) from None
+        _decoded_whatever_it_warns_of(library, contents, arguments)
+    return pixels
+
+
+def _decoded_whatever_it_warns_of(library: Any, contents: bytes, arguments: dict[str, Any]) -> None:
+    try:
+        library.decode_jpeg(contents, strict=False, **arguments)
     except (ValueError, MemoryError) as error:
         raise _damaged(contents, error) from None
-    return pixels
-
-
-def _decoded_rows(library: Any, contents: bytes, arguments: dict[str, Any], recover: bool) -> Pixels:
-    """Decodes a JPEG that claims fewer rows than it has data for: into memory that is here when libjpeg tells of the rest."""
-    channels = 4 if arguments["colorspace"] == "CMYK" else 1 if arguments["colorspace"] == "GRAY" else 3
-    pixels = np.empty((arguments["min_height"], arguments["min_width"], channels), np.uint8)
-    try:
-        library.decode_jpeg(contents, strict=not recover, buffer=pixels, **arguments)
-    except (ValueError, MemoryError) as error:
-        if _LEFT_OVER not in str(error):
-            raise _damaged(contents, error) from None
-    return pixels
 
 
 def _damaged(contents: bytes, error: Exception) -> DataLossError:
@@ -204,16 +225,14 @@ def _damaged(contents: bytes, error: Exception) -> DataLossError:
 
 # --- printers' colours ---------------------------------------------------------------------------------------------
 
-_INKS: Final = frozenset({"CMYK", "YCCK"})
-
 # Segment APP14, by which Adobe's programs mark a file.
 _ADOBE: Final = re.compile(rb"\xff\xee..Adobe", re.DOTALL)
 
 
-def _in_light(pixels: Pixels, contents: bytes, settings: JpegSettings, space: str) -> Pixels:
-    if space not in _INKS:
+def _in_light(pixels: Pixels, contents: bytes, settings: JpegSettings, components: int) -> Pixels:
+    if components != _INKS:
         return pixels
-    return _from_cmyk(pixels, _channels(settings, space), inverted=_ADOBE.search(contents) is not None)
+    return _from_cmyk(pixels, _channels(settings, components), inverted=_ADOBE.search(contents) is not None)
 
 
 def _from_cmyk(pixels: Pixels, channels: int, *, inverted: bool) -> Pixels:

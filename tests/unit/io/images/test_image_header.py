@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headrace.errors import InvalidArgumentError
 from headrace.io.images.header import image_header, jpeg_segments
@@ -36,6 +39,24 @@ def test_a_scan_of_some_components_may_be_followed_by_any_number() -> None:
     whole = file("jpeg_444")
     place = whole.index(b"\xff\xda") + 4
     assert jpeg_segments(whole[:place] + b"\x01" + whole[place + 1 :] + b"\xff\xda" * 9).scans == 10
+
+
+@given(st.sampled_from(["jpeg_444", "jpeg_420", "jpeg_gray", "jpeg_cmyk", "jpeg_progressive"]), st.data())
+def test_no_damage_makes_a_jpeg_another_size_than_libjpeg_reads(name: str, data: st.DataObject) -> None:
+    simplejpeg = pytest.importorskip("simplejpeg")
+    contents = bytearray(file(name))
+    header = contents.index(b"\xff\xda") + 20
+    for _ in range(data.draw(st.integers(0, 4))):
+        place = data.draw(st.integers(2, header))
+        byte = data.draw(st.sampled_from([0, 1, 2, 3, 8, 0xC0, 0xC2, 0xC4, 0xD0, 0xD8, 0xDA, 0xDC, 0xE1, 0xFE, 0xFF]))
+        if data.draw(st.booleans()):
+            contents[place] = byte
+        else:
+            contents[place:place] = bytes([0xFF, byte, 0, data.draw(st.integers(0, 20))])
+    found = jpeg_segments(bytes(contents))
+    if found.components:
+        with suppress(ValueError, KeyError):  # what it refuses has no size
+            assert simplejpeg.decode_jpeg_header(bytes(contents))[:2] == (found.height, found.width)
 
 
 def test_headers_tell_size_frames_and_channels() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import headrace as hr
-from headrace.errors import DataLossError, InvalidArgumentError, ResourceExhaustedError
+from headrace.errors import DataLossError, HeadraceError, InvalidArgumentError, ResourceExhaustedError
 from headrace.io.images import jpeg as jpeg_module
 from headrace.io.images.header import jpeg_segments
 
@@ -104,10 +104,33 @@ def test_marks_with_fill_bytes_before_them_are_found() -> None:
 
 def test_a_file_whose_frame_is_not_found_is_decoded_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        jpeg_module, "jpeg_segments", lambda contents: jpeg_segments(contents)._replace(height_place=None)
+        jpeg_module, "jpeg_segments", lambda contents: jpeg_segments(contents)._replace(components=0, height_place=0)
     )
     file = KINDS["420"]
     np.testing.assert_array_equal(hr.io.decode_and_crop_jpeg(file, (1, 2, 3, 4)), hr.io.decode_jpeg(file)[1:4, 2:6])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("stray", [b"\x00", b"\x00\x01\x02", b"\xff\x01", b"\xff\x00", b"\xff\xd0\x00\x04"])
+def test_stray_bytes_in_a_header_do_to_a_part_what_they_do_to_the_whole(kind: str, stray: bytes) -> None:
+    file = KINDS[kind]
+    for place in boundaries(file):
+        damaged = file[:place] + stray + file[place:]
+        try:
+            whole = hr.io.decode_jpeg(damaged)
+        except HeadraceError:
+            with pytest.raises(HeadraceError):
+                hr.io.decode_and_crop_jpeg(damaged, (1, 2, 3, 4))
+        else:
+            np.testing.assert_array_equal(hr.io.decode_and_crop_jpeg(damaged, (1, 2, 3, 4)), whole[1:4, 2:6])
+
+
+def boundaries(file: bytes) -> list[int]:
+    """Where the segments of a header begin."""
+    places = [2]
+    while file[places[-1] + 1] != 0xDA:
+        places.append(places[-1] + 2 + int.from_bytes(file[places[-1] + 2 : places[-1] + 4], "big"))
+    return places
 
 
 def test_the_shape_is_the_headers() -> None:
