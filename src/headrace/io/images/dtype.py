@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -49,8 +50,14 @@ def convert_image_dtype(image: npt.ArrayLike, dtype: npt.DTypeLike, saturate: bo
 
 def _to_float(pixels: Pixels, wanted: np.dtype[Any]) -> Pixels:
     scaled: Pixels = pixels.astype(wanted)
-    scaled *= wanted.type(1.0 / np.iinfo(pixels.dtype).max)
+    scaled *= _step(pixels.dtype, wanted)
     return scaled
+
+
+# Kept, because to find out NumPy's limits of a dtype takes as long as to convert an eighth of a picture of 224 × 224.
+@lru_cache(maxsize=64)
+def _step(integer: np.dtype[Any], floating: np.dtype[Any]) -> Any:
+    return floating.type(1.0 / np.iinfo(integer).max)
 
 
 def _from_float(pixels: Pixels, wanted: np.dtype[Any], saturate: bool) -> Pixels:
