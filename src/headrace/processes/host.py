@@ -33,7 +33,7 @@ from headrace.processes.outbox import LOGGED, Outbox
 from headrace.processes.setting import Changes, Setting
 from headrace.processes.snapshot import all_of
 
-__all__ = ["FORKED", "Gone", "Host"]
+__all__ = ["FORKED", "Answer", "Gone", "Host"]
 
 FORKED: Final = "this process is a copy, made by fork, of the one whose pipeline this is: make an iterator of its own"
 
@@ -49,7 +49,7 @@ class Gone(HeadraceError, RuntimeError):  # noqa: N818 - it is news, which its h
     """The process has ended before it answered."""
 
 
-class _Answer:
+class Answer:
     """What a process says to one question."""
 
     def __init__(self) -> None:
@@ -58,6 +58,7 @@ class _Answer:
         self.error: BaseException | None = None
 
     def set(self, value: Any, error: BaseException | None = None) -> None:
+        """Gives it to all who wait."""
         self.value, self.error = value, error
         self.is_there.set()
 
@@ -83,7 +84,7 @@ class _Line:
         self.lifeline: Final = lifeline  # which is closed where this process is gone
         self.process: Final = process
         self.owner: Final = os.getpid()
-        self.answers: Final[dict[int, _Answer]] = {}
+        self.answers: Final[dict[int, Answer]] = {}
         self.outbox: Final = Outbox(connection)
         self.ended: Final = Latch("the end of the process beside this one")
         self.watched: Final[weakref.WeakSet[Connection]] = weakref.WeakSet()
@@ -210,7 +211,7 @@ class Host:
         self._line.ended.wait(_PATIENCE_S)
         return self._line.process.returncode == NOT_NEEDED
 
-    def tell(self, word: str, *values: Any, descriptors: Iterable[int] = ()) -> _Answer:
+    def tell(self, word: str, *values: Any, descriptors: Iterable[int] = ()) -> Answer:
         """Sends a message, and returns the answer that will come.
 
         Raises:
@@ -220,7 +221,7 @@ class Host:
         line = self._line
         if line.owner != os.getpid():
             raise FailedPreconditionError(FORKED)
-        answer = _Answer()
+        answer = Answer()
         body = pickle.dumps((word, values), pickle.HIGHEST_PROTOCOL)
         number = next(self._numbers)
         line.answers[number] = answer

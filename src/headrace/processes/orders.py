@@ -95,6 +95,7 @@ class Kind(enum.IntEnum):
     REFUSED = enum.auto()  # a dataset was not to be opened
     ELSEWHERE = enum.auto()  # a dataset has to be read where its cache is
     ALONE = enum.auto()  # elements that could not be made again when they came together
+    CLOSED = enum.auto()  # behind the end: threads are joined, files closed
     OPENED = enum.auto()  # a dataset stands where it was to be, and nothing was read behind that
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -63,13 +64,14 @@ class Mark:
 class RemoteCursor:
     """A position in an item."""
 
-    __slots__ = ("__weakref__", "_count", "_mark", "_refused", "_state")
+    __slots__ = ("__weakref__", "_asked", "_count", "_mark", "_refused", "_state")
 
     def __init__(self, mark: Mark, count: int) -> None:
         self._mark = mark
         self._count = count
         self._state: State | None = None
         self._refused: HeadraceError | None = None
+        self._asked: Callable[[], State] | None = None
         mark.run.cursors.add(self)
 
     def advance(self, count: int) -> Cursor:
@@ -78,6 +80,10 @@ class RemoteCursor:
 
     def state(self) -> State:
         """Writes it down; asked for once."""
+        if (asked := self._asked) is not None:
+            self._asked = None
+            with contextlib.suppress(Gone):  # it died before it answered
+                self.settle(asked)
         if self._refused is not None:
             raise self._refused.located(stage=None, origin=None) from self._refused.__cause__
         if self._state is None:
@@ -92,6 +98,10 @@ class RemoteCursor:
     def place(self) -> tuple[int, int] | None:
         """The number of the item and how many elements of it stand before; None where it is known already."""
         return (self._mark.number, self._count) if self._state is None and self._refused is None else None
+
+    def settle_later(self, asked: Callable[[], State]) -> None:
+        """Has it asked for when somebody wants it, of who gives the answer then."""
+        self._asked = asked
 
     def settle(self, asked: Callable[[], State] | None = None) -> None:
         """Asks for it while the process has it; what cannot be written down is told to who asks for the state.

@@ -78,12 +78,12 @@ class Desk:
             for descriptor in runs:
                 poll.register(descriptor, 0)  # its end alone
             found = [descriptor for descriptor, _ in poll.poll()]
+            if connection.fileno() in found:
+                return  # a question may be about a run whose reader has gone behind it
             for descriptor in found:
                 if descriptor in runs and runs[descriptor] not in self._left:
                     self._left.add(runs[descriptor])
                     _in_thread(self._close, runs[descriptor])
-            if connection.fileno() in found:
-                return
 
     def _try(self, number: int, word: str, values: Sequence[Any], descriptors: Sequence[int]) -> None:
         try:
@@ -105,21 +105,21 @@ class Desk:
     def _change(self, changes: Changes) -> None:
         changes.make()
 
-    def _run(self, key: int, run: int, order: bytes, slab: int, descriptor: int) -> tuple[int, int, int]:
+    def _run(self, key: int, run: int, order: bytes, slab: int, descriptor: int) -> tuple[int, int, int, bool]:
         from headrace.processes.slab import Slab
         from headrace.worker.served_run import ServedRun
 
         self._begin_work()
         become(WorkerInfo(0, 1, "subprocess"))
         connection = Connection(socket.socket(fileno=descriptor))
-        memory = self._slabs.pop(slab) if slab in self._slabs else Slab()
+        memory = self._slabs.pop(slab, None)
         try:
             decoded: RunOrder = pickle.loads(order)
-            self._runs[run] = served = ServedRun(self._plans[key], decoded, connection, memory)
+            self._runs[run] = served = ServedRun(self._plans[key], decoded, connection, memory or Slab())
         except BaseException:
             self._end_work()
             raise
-        return served.run.workers, served.run.ram_budget_bytes, served.run.share_bytes
+        return served.run.workers, served.run.ram_budget_bytes, served.run.share_bytes, memory is not None
 
     def _serve(self, segment_bytes: int, info: WorkerInfo, descriptor: int, progress: int, stacks: int) -> None:
         self._begin_work()
@@ -155,8 +155,10 @@ class Desk:
 
     def _settled(self, run: int, asked: Sequence[tuple[int, int]]) -> Any:
         """Returns all that may be asked for when a run is over: what each stage did, positions or why there is none, what the caches give."""
-        served = self._running(run)
-        return self._stages(run), [_told(served, *one) for one in asked], served.caches()
+        return self._told_at_end(self._running(run), asked)
+
+    def _told_at_end(self, served: ServedRun, asked: Sequence[tuple[int, int]]) -> Any:
+        return _figures(served), [_told(served, *one) for one in asked], served.caches()
 
     def _inside(self, dataset: int, number: int, count: int) -> Any:
         from headrace.worker.served_readings import position_inside
@@ -164,8 +166,7 @@ class Desk:
         return position_inside(dataset, number, count)
 
     def _stages(self, run: int) -> Any:
-        one = self._running(run).run
-        return one.stages(), one.restarts, one.failures(), one.decisions(), one.held_bytes
+        return _figures(self._running(run))
 
     def _stalls(self, run: int) -> Any:
         served = self._runs.get(run)
@@ -182,11 +183,17 @@ class Desk:
     def _held(self) -> Any:
         return Vigil(None, lambda: list(self._callers), None).stalls()
 
-    def _close(self, run: int, slab: int | None = None) -> bool:
-        """Ends a run; returns whether what it shares with its reader is for another one, which it is where it has a number."""
+    def _leave(self, run: int, asked: Sequence[tuple[int, int]], slab: int) -> Any:
+        """Lets a run go that has told its reader of its end, and what it shares with that to the next one; returns what may be asked for later."""
+        served = self._running(run)
+        self._close(run, slab)
+        return self._told_at_end(served, asked)
+
+    def _close(self, run: int, slab: int | None = None) -> None:
+        """Ends a run; what it shares with its reader is for another one where it has a number."""
         served = self._runs.get(run)
         if served is None:
-            return False
+            return
         self._left.add(run)  # before its connection is shut, which is no reader's end
         served.close()
         if self._runs.pop(run, None) is not None:  # and no other thread has closed it meanwhile
@@ -196,8 +203,6 @@ class Desk:
             else:
                 self._slabs[slab] = served.slab
             self._end_work()
-            return slab is not None
-        return False
 
     def _keeps_epochs(self) -> bool:
         """Returns whether a cache in memory holds an epoch, which would be lost with the process."""
@@ -214,11 +219,11 @@ class Desk:
         with self._counting:
             self._works -= 1
             if not self._works and not self._keeps_epochs():
-                self._idle = threading.Timer(_IDLE_S, self._leave)
+                self._idle = threading.Timer(_IDLE_S, self._leave_if_idle)
                 self._idle.name, self._idle.daemon = "headrace-idle", True
                 self._idle.start()
 
-    def _leave(self) -> None:
+    def _leave_if_idle(self) -> None:
         with self._counting:
             if not self._works:
                 leave(NOT_NEEDED)
@@ -227,6 +232,11 @@ class Desk:
         """Ends all runs."""
         for run in list(self._runs.values()):
             run.close()
+
+
+def _figures(served: ServedRun) -> Any:
+    run = served.run
+    return run.stages(), run.restarts, run.failures(), run.decisions(), run.held_bytes
 
 
 def _told(served: ServedRun, number: int, count: int) -> tuple[Any, Any]:

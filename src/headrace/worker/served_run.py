@@ -151,7 +151,10 @@ class ServedRun:
         pace = order.policy.pace(target_s=_BLOCK_S)
         pace.begin_with(self.run.first_elements)
         number, places = 0, order.start.places + order.skipped
-        while self._may_give():
+        is_told = False  # that only the end follows
+        while not is_told:
+            if not self._may_give():
+                return
             pace.bytes_limit = max(1, self.run.share_bytes // (AHEAD + 1))
             began_s = time.perf_counter()
             item = self.run.pull(order.most or pace.size)
@@ -159,7 +162,7 @@ class ServedRun:
                 pace.observe(len(item), time.perf_counter() - began_s, item.payload.nbytes)
             if item is None:
                 self._send(Given(Kind.END, number + 1, 0, None, None, self.run.own_end.steps, is_last=True))
-                return
+                break
             parts = self._packed(item)
             del item  # what is on its way must not live on here
             while parts:
@@ -169,8 +172,11 @@ class ServedRun:
                 number += 1
                 places += len(part) if isinstance(part, Block) else 1
                 self._keep(number, part, parcel)
-                self._give(part, parcel, number, places, is_last=not parts and self.run.is_spent)
+                is_told = not parts and self.run.is_spent
+                self._give(part, parcel, number, places, is_last=is_told)
                 del part
+        self.run.close()  # while its reader has the last elements, behind which it waits for that
+        self._send(Given(Kind.CLOSED, number + 1, 0, None, None, None, is_last=True))
 
     def _keep(self, number: int, item: BlockOrFailure, parcel: Parcel | None) -> None:
         """Keeps of an item what may be asked for when it was sent."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections.abc import Callable
 from typing import Final, Protocol
 
 from headrace.blocks.cursor import State
 from headrace.plan.node import Node
+from headrace.processes.host import Gone
 from headrace.semantics.cache_fillings import Fillings, Randomized
 
 __all__ = ["RemoteFillings"]
@@ -39,6 +41,7 @@ class RemoteFillings(Fillings):
         self.is_restored: Final = is_restored
         self.saved: State | None = saved
         self._run: Callable[[], TellsCaches | None] = lambda: None
+        self._told_at_end: Callable[[], State | None] | None = None
 
     def state(self, plan: Node, seeds: Randomized, epoch: tuple[int, ...]) -> State | None:
         """Asks for them; None where there are none."""
@@ -49,8 +52,16 @@ class RemoteFillings(Fillings):
         """Asks a run from now on."""
         self._run = weakref.ref(run)  # which has these fillings
 
+    def settle_later(self, told: Callable[[], State | None]) -> None:
+        """Has them be what a run told at its end, or raises ``Gone`` where it died before."""
+        self._told_at_end = told
+
     def settle(self) -> None:
         """Asks for them while the process has them."""
+        if (told := self._told_at_end) is not None:
+            self._told_at_end = None
+            with contextlib.suppress(Gone):
+                self.saved = told()
         run = self._run()
         if run is not None and not run.is_closed:
             self.saved = run.caches()

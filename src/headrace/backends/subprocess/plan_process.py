@@ -143,8 +143,10 @@ class PlanProcess:
             try:
                 has_plan.wait(order.preparing_s)
                 stacks.close()
-                told = begun.wait(order.preparing_s)
-                return Session(host, run, connection, memory), told
+                *told, goes_on = begun.wait(order.preparing_s)
+                if not goes_on:  # what a run before has left is not there any more
+                    memory = memory._replace(leases=Leases())
+                return Session(host, run, connection, memory), tuple(told)
             except BaseException as error:
                 connection.close()
                 if not isinstance(error, Gone):

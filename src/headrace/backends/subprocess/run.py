@@ -10,6 +10,7 @@ from collections import deque
 from typing import Any, Final
 
 from headrace import exiting
+from headrace.backends.subprocess.ending import Ending
 from headrace.backends.subprocess.fillings import RemoteFillings
 from headrace.backends.subprocess.plan_process import as_sent, process_of, without_options
 from headrace.backends.subprocess.run_order import NOTHING_KNOWN, order_of_run
@@ -35,7 +36,7 @@ from headrace.processes.errors_sent import received_error
 from headrace.processes.host import FORKED, Gone
 from headrace.processes.orders import Given, Kind, Known
 from headrace.processes.parcels import unpacked
-from headrace.processes.positions import Mark, RemoteCursor, position_told, received_apart
+from headrace.processes.positions import Mark, RemoteCursor, received_apart
 from headrace.processes.snapshot import all_of
 from headrace.semantics.run_context import OwnEnd, Seeds
 
@@ -93,6 +94,7 @@ class RemoteRun:
         self._most_restarts = _MOST_RESTARTS if options.max_restarts is None else options.max_restarts
         self._fillings = fillings
         self._session: Session | None = None
+        self._ending: Ending | None = None
         self._known = NOTHING_KNOWN
         self._places = 0  # elements and failures that have come
         self._died_at: int | None = None
@@ -293,11 +295,11 @@ class RemoteRun:
         session = self._session
         if session is not None and not self.is_closed:
             with contextlib.suppress(Gone):
-                self._look(session, _TELLING_S)
+                self._see(session.host.ask("stages", session.number, patience_s=_TELLING_S))
+        if (ending := self._ending) is not None:
+            with contextlib.suppress(Gone):
+                self._see(ending.figures())
         return self._last_stages
-
-    def _look(self, session: Session, patience_s: float) -> None:
-        self._see(session.host.ask("stages", session.number, patience_s=patience_s))
 
     def _see(self, told: tuple[Any, ...]) -> None:
         (
@@ -375,18 +377,19 @@ class RemoteRun:
         cursors = [
             (one, place) for one in all_of(self.cursors) if one.is_of(session) and (place := one.place) is not None
         ]
+        places = [place for _, place in cursors]
         try:
-            answer = host.tell("settled", session.number, [place for _, place in cursors])
-            # One answer after the other; but of a run that is read nobody waits for anything, and each wait is a good part of a short epoch.
-            closed = host.tell("close", session.number, session.memory.number) if session.is_read else None
-            told, positions, self._fillings.saved = answer.wait(_CLOSING_S)
-            self._see(told)
-            for (cursor, _), position in zip(cursors, positions, strict=True):
-                cursor.settle(functools.partial(position_told, position, host.pid))
-            if closed is None:
-                session.connection.shut()  # it may wait for its reader
-                closed = host.tell("close", session.number, None)
-            if closed.wait(_CLOSING_S):
+            if session.is_read:
+                session.hear_closed(_CLOSING_S)
+                answer = host.tell("leave", session.number, places, session.memory.number)
                 self._beside.keep(session.memory)
+            else:
+                answer = host.tell("settled", session.number, places)
+            self._ending = ending = Ending(answer, host.pid)
+            self._fillings.settle_later(ending.caches)
+            for index, (cursor, _) in enumerate(cursors):
+                cursor.settle_later(functools.partial(ending.position, index))
+            if not session.is_read:
+                host.ask("close", session.number, patience_s=_CLOSING_S)
         except Gone:
             host.kill()

@@ -6,14 +6,17 @@ import contextlib
 import dataclasses
 import os
 import pickle
+import select
 from collections import deque
 from typing import Final, NamedTuple
 
 from headrace.frozen import mutable
 from headrace.processes.connection import Connection
-from headrace.processes.host import Host
+from headrace.processes.errors_sent import received_error
+from headrace.processes.host import Gone, Host
 from headrace.processes.leases import Leases
-from headrace.processes.orders import Given, Taken
+from headrace.processes.orders import Given, Kind, Taken
+from headrace.processes.parcels import unpacked
 
 __all__ = ["Session", "SharedWith"]
 
@@ -76,9 +79,23 @@ class Session:
         self.memory.leases.add(descriptors)
         given = Given.of_tuples(pickle.loads(message))
         self.untold += 1
-        if given.is_last:
+        if given.is_last and given.kind is not Kind.CLOSED:  # behind that nobody hears it
             self._tell_taken()
         return given
+
+    def hear_closed(self, patience_s: float) -> None:
+        """Waits until the process has closed the run, all of whose elements have come.
+
+        Raises:
+            Gone: it has ended, or does not close the run in time.
+        """
+        poll = select.poll()
+        poll.register(self.connection.fileno(), select.POLLIN)
+        given = self.received() if poll.poll(patience_s * 1000) else None
+        if given is None:
+            raise Gone("the process did not close the run")
+        if given.kind is not Kind.CLOSED:
+            raise received_error(unpacked(given.parcel, self.memory.leases), f"process {self.host.pid}")
 
     def _tell_taken(self) -> None:
         """Tells the process what it may make, and what memory it has back: in one message an item, for to hear one takes it time."""
