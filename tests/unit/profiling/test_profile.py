@@ -51,7 +51,9 @@ def test_a_pipeline_alone_has_no_figures_of_steps() -> None:
 
 def test_advice_is_a_dataset_with_the_same_elements() -> None:
     def slow(x: int) -> int:
-        time.sleep(0.002)  # rather than compute: a machine whose cores are taken is promised nothing for more calls of that
+        time.sleep(
+            0.002
+        )  # rather than compute: a machine whose cores are taken is promised nothing for more calls of that
         return x
 
     profile = hr.Dataset.range(2000).map(slow).batch(8).profile(lambda _: None, seconds=0.2)

@@ -94,7 +94,7 @@ class Session:
         given = self.received() if poll.poll(patience_s * 1000) else None
         if given is None:
             raise Gone("the process did not close the run")
-        if given.kind is not Kind.CLOSED:
+        if given.parcel is not None:  # of an error
             raise received_error(unpacked(given.parcel, self.memory.leases), f"process {self.host.pid}")
 
     def _tell_taken(self) -> None:
