@@ -29,6 +29,8 @@ from headrace.errors import FailedPreconditionError
 from headrace.thread_frames import frames_of_threads
 
 __all__ = [
+    "LOOPER",
+    "QUEUE_RUNNER",
     "at_exit",
     "begin",
     "close_libraries",
@@ -38,10 +40,14 @@ __all__ = [
     "only_waits",
     "stop_others",
     "stops_at_exit",
-    "waits",
+    "waits_in_vain",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+# How the names of threads begin that call what a user gave them again and again, and are told to stop at exit.
+LOOPER: Final = "headrace-looper-"
+QUEUE_RUNNER: Final = "headrace-QueueRunnerThread-"
 
 # Longer than the engine waits for functions that still run, and short beside a person's patience.
 _HELD_FOR_S: Final = 10.0
@@ -107,10 +113,10 @@ def only_waits(function: F) -> F:
     return function
 
 
-def waits(thread: threading.Thread) -> bool:
-    """Returns whether a thread stands in such a function."""
+def waits_in_vain(thread: threading.Thread) -> bool:
+    """Returns whether it fills a queue and waits at another one, which nobody fills any more."""
     frame = frames_of_threads().get(thread.ident or 0)
-    return frame is not None and frame.f_code in _waits
+    return thread.name.startswith((LOOPER, QUEUE_RUNNER)) and frame is not None and frame.f_code in _waits
 
 
 def close_libraries() -> None:

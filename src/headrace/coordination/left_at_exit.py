@@ -6,17 +6,12 @@ A daemon thread keeps no program from ending, but one that is in a C++ library t
 from __future__ import annotations
 
 import os
-import threading
 import weakref
 from typing import Final, Protocol
 
 from headrace import exiting
 
-__all__ = ["LOOPER", "QUEUE_RUNNER", "stopped_at_exit", "waits_in_vain"]
-
-# How the names of these threads begin.
-LOOPER: Final = "headrace-looper-"
-QUEUE_RUNNER: Final = "headrace-QueueRunnerThread-"
+__all__ = ["stopped_at_exit"]
 
 
 class Stoppable(Protocol):
@@ -41,8 +36,3 @@ def stopped_at_exit(one: Stoppable) -> None:
 def _stop_all() -> None:
     for one in list(_begun):
         one.stop_at_exit()
-
-
-def waits_in_vain(thread: threading.Thread) -> bool:
-    """Returns whether it is one of these threads and waits at another queue than its own, which nobody fills any more."""
-    return thread.name.startswith((LOOPER, QUEUE_RUNNER)) and exiting.waits(thread)

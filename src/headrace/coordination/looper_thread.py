@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any, Final
 
+from headrace import exiting
 from headrace.coordination.coordinator import Coordinator
-from headrace.coordination.left_at_exit import LOOPER, stopped_at_exit
+from headrace.coordination.left_at_exit import stopped_at_exit
 from headrace.errors import InvalidArgumentError
 
 __all__ = ["LooperThread"]
@@ -57,7 +58,7 @@ class LooperThread(threading.Thread):
             raise InvalidArgumentError(f"coord must be a Coordinator, not {given!r}")
         if target is None and (args or kwargs):
             raise InvalidArgumentError("args and kwargs are those of target: pass that, too")
-        super().__init__(name=f"{LOOPER}{next(_NUMBERS)}", daemon=True)
+        super().__init__(name=f"{exiting.LOOPER}{next(_NUMBERS)}", daemon=True)
         self._coord = coord
         self._timer_interval_secs = timer_interval_secs
         self._call = None if target is None else lambda: target(*(args or ()), **(kwargs or {}))

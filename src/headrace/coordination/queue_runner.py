@@ -18,9 +18,10 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+from headrace import exiting
 from headrace.coordination.coordinator import Coordinator
 from headrace.coordination.latch import Latch
-from headrace.coordination.left_at_exit import QUEUE_RUNNER, stopped_at_exit
+from headrace.coordination.left_at_exit import stopped_at_exit
 from headrace.errors import InvalidArgumentError, OutOfRangeError
 from headrace.log import LOG
 from headrace.queues import QueueBase
@@ -155,7 +156,7 @@ class QueueRunner:
         return threads
 
     def _thread(self, role: str, daemon: bool, target: Callable[..., object], *args: Any) -> threading.Thread:
-        name = f"{QUEUE_RUNNER}{self.name}-{role}"
+        name = f"{exiting.QUEUE_RUNNER}{self.name}-{role}"
         return threading.Thread(target=target, args=args, name=name, daemon=daemon)
 
     def stop_at_exit(self) -> None:

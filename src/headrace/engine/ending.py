@@ -9,7 +9,6 @@ import weakref
 from typing import Final, Protocol
 
 from headrace import exiting
-from headrace.coordination.left_at_exit import waits_in_vain
 from headrace.log import LOG
 from headrace.observe.watch import WATCH
 from headrace.semantics.timed_calls import LEFT_BEHIND
@@ -82,7 +81,7 @@ def _join_ours(end_s: float) -> list[threading.Thread]:
                 thread.join(min(_GLANCE_S, max(0.0, end_s - time.monotonic())))
             except RuntimeError:  # another thread is starting it
                 time.sleep(0)
-        left.update(filter(waits_in_vain, ours))
+        left.update(filter(exiting.waits_in_vain, ours))
     return []
 
 
