@@ -120,8 +120,9 @@ class Alone(ConcurrencyTuner):
 
     def observe(
         self, elements: int, start_s: float, end_s: float, beside: int, cpu_s: float = 0.0, placing_s: float = 0.0
-    ) -> None:
+    ) -> bool:
         """Learns nothing."""
+        return True
 
 
 class Beside(Alone):
@@ -137,11 +138,12 @@ class Restless(ConcurrencyTuner):
 
     def observe(
         self, elements: int, start_s: float, end_s: float, beside: int, cpu_s: float = 0.0, placing_s: float = 0.0
-    ) -> None:
+    ) -> bool:
         """Changes to the other way."""
         self.now = self._most if beside == 1 else 1
         self._long_ones += 1
         self._settled = self.now if self._long_ones % 3 else None
+        return True
 
 
 class SteadyCalls(CallsTuner):

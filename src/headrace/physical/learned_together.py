@@ -22,13 +22,20 @@ def task_paces(context: StageContext, meter: Meter) -> TaskPaces:
 
 
 def tuned_calls(
-    context: StageContext, gate: Gate, meter: Meter, subjects: tuple[object, ...], *, elsewhere: bool = False
+    context: StageContext,
+    gate: Gate,
+    meter: Meter,
+    subjects: tuple[object, ...],
+    *,
+    elements_a_call: float = 1.0,
+    elsewhere: bool = False,
 ) -> TunedCalls:
     """Returns what decides how an operation's calls run that are left to headrace, however many stages it becomes."""
     key = (id(gate), id(meter), TunedCalls)
     tuned: TunedCalls | None = context.learned.get(key)
     if tuned is None:
         tuner = (context.policy.concurrency or tuner_of)(gate.calls, subjects)
+        tuner.elements_a_call = elements_a_call
         workers = tuned_workers(context, gate, meter, subjects, most=gate.calls if elsewhere else gate.most)
         processes = context.elsewhere if elsewhere else None
         tuned = context.learned.setdefault(key, TunedCalls(tuner, workers, meter.name, processes))

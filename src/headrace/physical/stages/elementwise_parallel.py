@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Sequence
 
 from headrace.arguments import AUTOTUNE
@@ -81,7 +82,8 @@ class ParallelMaps:
         tuner = None
         if node.num_parallel_calls == AUTOTUNE:
             subjects = node.operations if there is not None else (maps[0].function, *node.operations)
-            tuner = tuned_calls(context, gate, meter, subjects, elsewhere=there is not None)
+            a_call = 1.0 if all(map(is_chainable, maps)) else math.inf
+            tuner = tuned_calls(context, gate, meter, subjects, elements_a_call=a_call, elsewhere=there is not None)
         return cls(node, maps, gate, meter, context, map_index, tuner, there)
 
     def stage(self, source: Stage, given: int = 0) -> Stage:

@@ -53,7 +53,7 @@ def parallel_batch(
     if node.num_parallel_calls != AUTOTUNE:
         return beside(upstream)
     meter = context.meter(node)
-    tuner = tuned_calls(context, gate, meter, node.operations)
+    tuner = tuned_calls(context, gate, meter, node.operations, elements_a_call=node.batch_size)
     return TunedStage(
         upstream,
         meter,

@@ -4,7 +4,8 @@ Threads that need Python's lock most of the time only hand it to and fro, and a 
 file. No figure of one task tells that from waiting for a disk, where more threads are better: so both ways are measured,
 what an element takes alone and what it takes beside others, and now and then again. It begins in the thread that reads; what
 takes long goes to the workers after the first element. What is cheap is tried there when there was so much of it that the
-experiment is a small part (``TrialBudget``), so that an epoch of few cheap elements wakes nobody.
+experiment is a small part (``TrialBudget``), so that an epoch of few cheap elements wakes nobody; of calls that are so short that they
+cannot let the lock go, a far smaller one.
 
 Workers that have more than one processor at once do what one thread cannot: where the processor's clock says so, they stay, and
 where they seem to gain nothing all the same, as their memory is new or others use the machine, they are tried for longer. What they
@@ -23,7 +24,7 @@ from typing import Final
 
 from headrace.observe.tables import duration
 from headrace.physical.workers.lasting import Lasting
-from headrace.physical.workers.trial_budget import TrialBudget
+from headrace.physical.workers.trial_budget import TrialBudget, odds_of
 
 __all__ = ["ConcurrencyTuner", "tuner_of"]
 
@@ -41,6 +42,9 @@ _LONG_S: Final = 1e-3
 _FIRST_INTERVAL_S: Final = 0.25
 _LAST_INTERVAL_S: Final = 16.0
 _GROWTH_OF_INTERVALS: Final = {True: 4, False: 2}  # of workers or not
+# What is made alone is thought about when it took so long, as to think takes some microseconds; what takes long, and how many cheap
+# elements may be made at once, at once.
+_THOUGHT_S: Final = 4e-3
 # The latest tasks of each worker tell what an element takes; of an experiment, so many.
 _TOLD_BY: Final = 4
 _TRIED_BY: Final = 2
@@ -72,16 +76,20 @@ class ConcurrencyTuner:
 
     Attributes:
         reason: why it changed its mind last, in words.
+        elements_a_call: how many elements one call takes; infinite where it takes all that there are.
     """
 
     def __init__(self, most: int) -> None:
         self.now = 1
         self.reason = ""
+        self.elements_a_call = 1.0
         self._most = most
         self._settled: int | None = None  # the better way; None before both were tried
         # Of the latest tasks of each way: from when to when, how many elements, with a processor for how long, and of that to place them.
         self._tasks: dict[int, deque[_Task]] = {way: deque() for way in (1, most)}
-        self._most_made = 0  # elements at once in the thread that reads, as long as nothing is settled
+        self._most_made = 0  # elements at once in the thread that reads
+        self._not_told = (0, 0.0)  # elements that were made alone since it thought about them, and how long they took
+        self._most_here: int | None = None  # what is found by thinking
         self._budget = TrialBudget()
         self._trial_s = _TRIED_BY * most * _SHORT_S  # what an experiment takes if its tasks take turns
         self._long_ones = 0  # in a row, since it began
@@ -107,6 +115,11 @@ class ConcurrencyTuner:
         """How many elements to make at once in the thread that reads; None: as many as it asks for, as they are known to be cheap."""
         if not self.is_trying:
             return None
+        if self._most_here is None:
+            self._most_here = self._found_most_here()
+        return self._most_here
+
+    def _found_most_here(self) -> int:
         tasks = self._tasks[1]
         if not tasks:
             return 1
@@ -129,8 +142,8 @@ class ConcurrencyTuner:
 
     def observe(
         self, elements: int, start_s: float, end_s: float, beside: int, cpu_s: float = 0.0, placing_s: float = 0.0
-    ) -> None:
-        """Learns from a task.
+    ) -> bool:
+        """Learns from a task; returns False where it will with the next one, as both are short.
 
         Args:
             elements: how many it made.
@@ -141,10 +154,14 @@ class ConcurrencyTuner:
             placing_s: of that, to do what its reader does where there are no workers.
         """
         if self._most == 1 or beside != self.now:
-            return  # it was given when the other way was gone
+            return True  # it was given when the other way was gone
         tasks, seconds = self._tasks[beside], end_s - start_s
         if beside == 1:
-            self._most_made = max(self._most_made, elements)
+            if not self._thinks(elements, seconds):
+                return False
+            elements, seconds = self._not_told
+            self._not_told, self._most_here = (0, 0.0), None
+            start_s = end_s - seconds
         tasks.append((start_s, end_s, elements, cpu_s, placing_s))
         if self._settled == beside and self._confirms_s is None:
             if len(tasks) > _TOLD_BY * beside:
@@ -157,6 +174,16 @@ class ConcurrencyTuner:
             self._begin(elements, seconds)
         elif self._has_tried(beside):
             self._compare()
+        return True
+
+    def _thinks(self, elements: int, seconds: float) -> bool:
+        """Takes in what was made alone; returns whether it is to be thought about."""
+        is_long = seconds > _LONG_S * elements
+        made, made_s = (0, 0.0) if is_long else self._not_told  # a little that is cheap must not hide it
+        self._not_told = made + elements, made_s + seconds
+        is_more, self._most_made = elements > self._most_made, max(self._most_made, elements)
+        is_experiment = self._confirms_s is not None or self._settled not in {None, 1}
+        return is_long or is_more or is_experiment or made_s + seconds >= _THOUGHT_S
 
     def _has_tried(self, way: int) -> bool:
         """Returns whether what was tried tells: two tasks a worker, which are on their way at once, as the first begin one by one.
@@ -192,12 +219,18 @@ class ConcurrencyTuner:
             self._try(
                 self._most, f"an element takes {duration(seconds / elements)}, beside which a hand-over is little"
             )
-        elif self._budget.affords(self._trial_s) or (self.is_heavy and self._budget.worked_s > _HEAVY_LOOK_S):
+        elif self._budget.affords(self._trial_s, self._odds()) or (
+            self.is_heavy and self._budget.worked_s > _HEAVY_LOOK_S
+        ):
             self._look()
 
     def _affords(self) -> bool:
         """Returns whether an experiment is little beside the work; what takes long loses little by it, or has told what it loses."""
-        return self._budget.affords(0.0 if self.is_heavy else self._trial_s)
+        return self._budget.affords(0.0 if self.is_heavy else self._trial_s, self._odds())
+
+    def _odds(self) -> float:
+        """Returns how likely it is that the other way is quicker."""
+        return odds_of(self._element_s(1) * self.elements_a_call) if self.now == 1 else 1.0
 
     def _look(self) -> None:
         """Tries the other way, where something can be gained by it."""
@@ -214,6 +247,7 @@ class ConcurrencyTuner:
 
     def _try(self, way: int, reason: str) -> None:
         self._tasks[way].clear()
+        self._not_told, self._most_here = (0, 0.0), None
         self.now, self.reason = way, reason
 
     def _compare(self) -> None:

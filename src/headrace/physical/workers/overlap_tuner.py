@@ -5,9 +5,12 @@ Both are averages, as many a source works for several blocks at once.
 It costs a hand-over for each block; and where both sides need Python's lock it hides nothing and costs more. No figure of
 one way tells what the other would take, so what could be hidden is added up, and once it is worth it both ways are measured
 in whole: seconds an element, from one block to the next. Cheap elements are measured when there were so many that it is a
-small part of their time (``TrialBudget``), and have a thread only where it hid a good part of what it could, twice. What
-changes is seen at the next block that is asked for: there is no clock that ticks, and a consumer that does not come back
-waits for nothing.
+small part of their time (``TrialBudget``), a far smaller one where their consumer has each for so short that it keeps the lock; and
+they have a thread only where it hid a good part of what it could, twice. What changes is seen at the next block that is asked for:
+there is no clock that ticks, and a consumer that does not come back waits for nothing.
+
+A thread makes several blocks while its consumer waits for the lock, and that one then takes them without waiting. So of a thread all
+blocks count, from the first on, with all waits.
 
 What was found is kept as long as the operation: the next epoch begins with the better way, and tries the other no sooner than
 this one would have.
@@ -20,7 +23,7 @@ from typing import Final
 
 from headrace.observe.tables import duration
 from headrace.physical.workers.lasting import Lasting
-from headrace.physical.workers.trial_budget import TrialBudget
+from headrace.physical.workers.trial_budget import TrialBudget, odds_of
 
 __all__ = ["OverlapTuner", "overlap_of"]
 
@@ -35,9 +38,11 @@ _FIRST_PATIENCE_S: Final = 4e-3
 _LAST_PATIENCE_S: Final = 1.0
 # A hand-over is nothing beside a block that takes so long, and to try it here would cost as much.
 _SLOW_S: Final = 5e-3
-# Blocks that tell what a way takes, and those before them, in which buffers fill or empty.
+# Blocks that tell what a way takes, and those before them: while blocks are made here, as what the thread has left is taken first.
 _TRIED: Final = 6
 _SKIPPED: Final = 2
+# Blocks that tell what a way takes that has the thread for long: of those that are taken together, the first is waited for.
+_TOLD_BY: Final = 32
 # After half of a trial, a way that takes so many times as long is given up.
 _HOPELESS: Final = 1.5
 # Blocks until making them here is tried again. Each time that nothing has changed it is left alone four times as long.
@@ -57,6 +62,9 @@ _FADING: Final = 0.85
 _TELLING_S: Final = 4 * _HAND_OVER_S
 # So much more than when a thread was found useless can be hidden: then it is another consumer, or another source.
 _CHANGED: Final = 2.0
+
+
+_Block = tuple[float, float, int]
 
 
 class _Found:
@@ -107,7 +115,8 @@ class OverlapTuner:
         self._found = found = found or _Found()
         self.ahead = found.ahead is True
         self._trial: int | None = None  # blocks until it is over; None: this way is settled
-        self._recent: dict[bool, deque[tuple[float, int]]] = {way: deque(maxlen=_TRIED) for way in (False, True)}
+        # Of the latest blocks of each way: what was waited for it, how long its consumer was away before, and how many elements it has.
+        self._recent: dict[bool, deque[_Block]] = {False: deque(maxlen=_TRIED), True: deque(maxlen=_TOLD_BY)}
         self._made_s = self._gap_s = self._elements = 0.0  # of a block, lately
         self._is_measured = False  # what making them here takes, since it is known that a thread could be worth it
         self._lately_hideable_s = self._lately_elements = 0.0
@@ -121,7 +130,7 @@ class OverlapTuner:
             made_s: how long it took to make.
             gap_s: how long the consumer was away before it; None before the first.
         """
-        self._recent[False].append((made_s + (gap_s or 0.0), elements))
+        self._recent[False].append((made_s, gap_s or 0.0, elements))
         if self._is_trying(made_s + (gap_s or 0.0)):
             return
         found = self._found
@@ -145,7 +154,7 @@ class OverlapTuner:
         elif not self._is_measured:  # of what came before, much may have been otherwise
             self._is_measured = True
             self._recent[False].clear()
-        elif len(self._recent[False]) == _TRIED:
+        elif self._is_steady():
             self.reason = f"a trial: {self._hidden_at_most(hideable_s)}"
             self._try(ahead=True)
 
@@ -160,7 +169,7 @@ class OverlapTuner:
         """
         if not self.ahead:  # it was made before the thread was told to end
             return
-        self._recent[True].append((waited_s + gap_s, elements))
+        self._recent[True].append((waited_s, gap_s, elements))
         hideable_s = self._averaged(elements, made_s, gap_s)
         if self._is_trying(waited_s + gap_s) or self._made_s > _SLOW_S:
             return
@@ -169,9 +178,15 @@ class OverlapTuner:
         if self._lost_s > _MOST_LOST_S:
             self.reason = self._hidden_at_most(hideable_s)
             self._settle(ahead=False)
-        elif self._found.left <= 0 and len(self._recent[True]) == _TRIED and self._affords():
+        elif self._found.left <= 0 and len(self._recent[True]) >= _TRIED and self._affords():
             self.reason = "a trial: what the blocks take without the thread"
             self._try(ahead=False)
+
+    def _is_steady(self) -> bool:
+        """Returns whether blocks made here tell what they take: not where they grow, as at a run's beginning, and the first are mostly the way there."""
+        elements = [elements for *_, elements in self._recent[False]]
+        half = _TRIED // 2
+        return len(elements) == _TRIED and 2 * sum(elements[:half]) >= sum(elements[half:])
 
     @staticmethod
     def _hidden_at_most(seconds: float) -> str:
@@ -188,7 +203,8 @@ class OverlapTuner:
     def _affords(self) -> bool:
         """Returns whether an experiment is little beside what was done; where much of an element can be hidden it is not asked."""
         blocks_s = (_SKIPPED + _TRIED) * (self._made_s + self._gap_s)
-        return not self._is_cheap() or self._found.budget.affords(blocks_s)
+        odds = 1.0 if self.ahead else odds_of(self._gap_s / max(1.0, self._elements))
+        return not self._is_cheap() or self._found.budget.affords(blocks_s, odds)
 
     def _has_changed(self) -> bool:
         """Returns whether far more of an element can be hidden than where a thread was useless; a few short blocks do not tell."""
@@ -211,8 +227,8 @@ class OverlapTuner:
             return False
         self._trial -= 1
         self._found.budget.trying(seconds)  # now: the epoch may end before the trial does
-        if self._trial == _TRIED:
-            self._recent[self.ahead].clear()
+        if self._trial == _TRIED and not self.ahead:
+            self._recent[False].clear()
         elif self._trial <= _TRIED // 2:
             here_s, ahead_s = self._element_s(False), self._element_s(True)
             tried_s, other_s = (ahead_s, here_s) if self.ahead else (here_s, ahead_s)
@@ -238,12 +254,18 @@ class OverlapTuner:
         return ahead_s < _WORTH * here_s
 
     def _element_s(self, ahead: bool) -> float:
-        """Returns what an element took lately, from one block to the next, without the longest: a pause, perhaps."""
-        samples = sorted(self._recent[ahead], key=lambda sample: sample[0] / sample[1])[:-1] or [(0.0, 1)]
-        return sum(seconds for seconds, _ in samples) / sum(elements for _, elements in samples)
+        """Returns what an element took lately, from one block to the next, without the longest pause of its consumer."""
+        blocks = [*self._recent[ahead]] or [(0.0, 0.0, 1)]
+        gaps_s = sorted(gap_s for _, gap_s, _ in blocks)
+        if len(gaps_s) > 1:
+            gaps_s[-1] = gaps_s[-2]
+        seconds = sum(waited_s for waited_s, *_ in blocks) + sum(gaps_s)
+        return seconds / sum(elements for *_, elements in blocks)
 
     def _try(self, *, ahead: bool) -> None:
-        self.ahead, self._trial = ahead, _SKIPPED + _TRIED
+        self.ahead, self._trial = ahead, _TRIED if ahead else _SKIPPED + _TRIED
+        if ahead:
+            self._recent[True].clear()
         self._found.budget.tried(0.0)  # what a change costs
 
     def _begin_ahead(self) -> None:

@@ -71,15 +71,21 @@ class TunedCalls:
 
     def observe(
         self, elements: int, start_s: float, end_s: float, beside: int, cpu_s: float = 0.0, placing_s: float = 0.0
-    ) -> None:
-        """Learns from a task of the thread that reads, or of a worker, which had a processor for so long, and of that to place its elements."""
+    ) -> bool:
+        """Learns from a task of the thread that reads, or of a worker, which had a processor for so long, and of that to place its elements.
+
+        Returns:
+            Whether that was worth the time: not where the thread that reads makes little at once, over and over.
+        """
+        if not self._tuner.observe(elements, start_s, end_s, beside, cpu_s, placing_s) and self._awaited is None:
+            return False
         if beside == 1:
             self.workers.made_alone(elements, end_s - start_s)
-        self._tuner.observe(elements, start_s, end_s, beside, cpu_s, placing_s)
         if self._awaited is not None and self._awaited.is_ready:
             self._awaited = None
             self._tuner.try_processes()
         self._note()
+        return True
 
     def made(self, elements: int, start_s: float, seconds: float, cpu_s: float, placing_s: float) -> None:
         """Learns from a task of a worker."""

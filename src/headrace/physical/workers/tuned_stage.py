@@ -93,9 +93,9 @@ class TunedStage(Stage):
         item = current.pull(limit)
         if isinstance(item, Block):
             inputs, end_s = len(item) * self._inputs_each, time.perf_counter()
-            self._paces.making.observe(inputs, current.own_s, item.payload.nbytes)
-            self._paces.reading.observe(inputs, current.inside_s, 0)
-            self._tuner.observe(inputs, end_s - current.own_s, end_s, 1)
+            if self._tuner.observe(inputs, end_s - current.own_s, end_s, 1):
+                self._paces.making.observe(inputs, current.own_s, item.payload.nbytes)
+                self._paces.reading.observe(inputs, current.inside_s, 0)
         return item
 
     def _change(self) -> None:

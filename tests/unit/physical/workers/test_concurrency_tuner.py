@@ -193,7 +193,7 @@ def test_the_faster_way_is_found_and_the_other_tried_ever_less(most: int, alone_
     assert calls.now == better or calls.is_trying
 
 
-@given(st.integers(2, 16), st.floats(1e-6, 9e-4), st.floats(1, 10), st.floats(1e-6, 1e-2))
+@given(st.integers(2, 16), st.floats(2e-5, 9e-4), st.floats(1, 10), st.floats(1e-6, 1e-2))
 def test_tasks_that_do_not_quite_end_together_make_no_worker_faster(
     most: int, alone_s: float, slower: float, late: float
 ) -> None:
@@ -217,7 +217,7 @@ def test_the_first_tasks_of_new_workers_do_not_decide(most: int, alone_s: float,
     assert not calls.is_trying
 
 
-@given(st.integers(2, 64), st.floats(1e-5, 9e-5), st.floats(0.1, 10))
+@given(st.integers(2, 64), st.floats(2e-5, 9e-5), st.floats(0.1, 10))
 def test_what_is_cheap_is_made_alone_for_a_while(most: int, alone_s: float, slower: float) -> None:
     calls = ConcurrencyTuner(most)
     seen = fed(calls, alone_s, alone_s * most * slower, 10_000, elements=500)
@@ -227,6 +227,43 @@ def test_what_is_cheap_is_made_alone_for_a_while(most: int, alone_s: float, slow
     assert 20 * tried_s <= work_s <= 20 * (tried_s + 2e-3) + 500 * alone_s
     better = most if slower * 1.1 < 1 else 1
     assert seen.count(better) > 0.96 * 10_000 - 12 * most
+
+
+@given(st.integers(2, 8), st.floats(2e-8, 2e-5), st.sampled_from([1, 32]))
+def test_the_shorter_a_call_is_the_more_work_comes_before_it_is_tried(
+    most: int, call_s: float, elements_a_call: int
+) -> None:
+    calls, alone_s = ConcurrencyTuner(most), call_s / elements_a_call
+    calls.elements_a_call = elements_a_call
+    task_s, tried_s = 0.005 / call_s * 2e-5, 2 * most * 2e-3 + 1e-3  # two tasks for each worker, and the change to them
+    seen = fed(calls, alone_s, alone_s, 400 * most, elements=round(task_s / alone_s))
+    enough_s = 20 * tried_s * 2e-5 / call_s
+    assert 0.999 * enough_s <= seen.index(most) * task_s <= 1.001 * enough_s + 2 * task_s
+
+
+def test_a_call_that_takes_all_elements_at_once_is_tried_like_a_long_one() -> None:
+    calls = ConcurrencyTuner(2)
+    calls.elements_a_call = math.inf
+    assert fed(calls, 1e-7, 1e-7, 50, elements=50_000).index(2) <= 0.2 / 5e-3
+
+
+@given(st.integers(2, 8), st.floats(1e-7, 1e-6), st.integers(0, 3_000))
+def test_what_gets_slow_goes_to_the_workers_at_once_whatever_was_cheap_before(
+    most: int, alone_s: float, cheap: int
+) -> None:
+    calls = ConcurrencyTuner(most)
+    fed(calls, alone_s, alone_s, cheap, elements=1_000)
+    assert fed(calls, 2e-3, 2e-3, 3, elements=1, from_s=1e6) == [1, 1, most]
+
+
+@given(st.lists(st.integers(1, 300), min_size=1, max_size=60), st.floats(1e-6, 1e-5))
+def test_little_that_is_made_alone_is_learned_from_together(tasks: list[int], element_s: float) -> None:
+    calls, now_s, since_s, most = ConcurrencyTuner(2), 0.0, 0.0, 0
+    for elements in tasks:
+        since_s += elements * element_s
+        is_learned = calls.observe(elements, now_s, now_s + elements * element_s, 1)
+        assert is_learned or (since_s < 4.001e-3 and elements <= most)
+        now_s, since_s, most = now_s + 1e-3, 0.0 if is_learned else since_s, max(most, elements)
 
 
 def test_what_changes_is_noticed() -> None:

@@ -81,8 +81,9 @@ def test_a_map_in_a_loop_goes_to_workers_although_a_filter_after_it_lets_nothing
             beside: int,
             cpu_s: float = 0.0,
             placing_s: float = 0.0,
-        ) -> None:
+        ) -> bool:
             self.now = self._most
+            return True
 
     dataset = hr.Dataset.range(22).map(slow, num_parallel_calls=A).filter(lambda x: x > 20)
     with running(dataset, Way(hr.Options(num_workers=2), block_sizes=(1,), concurrency=AtOnce)) as iterator:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.physical.workers.overlap_tuner import OverlapTuner, overlap_of
+from headrace.physical.workers import trial_budget
+from headrace.physical.workers.overlap_tuner import OverlapTuner, _Found, overlap_of
 
 
 @dataclasses.dataclass
@@ -21,13 +22,14 @@ class World:
     made_s: float
     gap_s: float
     lost_s: float = 5e-5
+    elements: int = 100  # of a block
     here: int = 0  # blocks that were made here
     passed_s: float = 0.0
     made_at_s: float | None = None  # when the thread had made its latest block; None: there is none
     taken_at_s: tuple[float, float] = (0.0, 0.0)  # the latest two
 
     def run(self, tuner: OverlapTuner, blocks: int) -> None:
-        """Lets that many blocks pass, each of a hundred elements."""
+        """Lets that many blocks pass."""
         for _ in range(blocks):
             if tuner.ahead:
                 begun_at_s = self.passed_s if self.made_at_s is None else max(self.made_at_s, self.taken_at_s[0])
@@ -35,12 +37,39 @@ class World:
                 asked_at_s = self.passed_s + self.gap_s
                 taken_at_s = max(asked_at_s, self.made_at_s) + self.lost_s
                 self.passed_s, self.taken_at_s = taken_at_s, (self.taken_at_s[1], taken_at_s)
-                tuner.taken(100, self.made_s + self.lost_s, taken_at_s - asked_at_s, self.gap_s)
+                tuner.taken(self.elements, self.made_s + self.lost_s, taken_at_s - asked_at_s, self.gap_s)
             else:
                 self.here += 1
                 self.made_at_s = None
                 self.passed_s += self.made_s + self.gap_s
-                tuner.made_here(100, self.made_s, self.gap_s)
+                tuner.made_here(self.elements, self.made_s, self.gap_s)
+
+
+@dataclasses.dataclass
+class Lock:
+    """A source and a consumer that need Python's lock: the thread makes some blocks, and then its consumer takes these."""
+
+    made_s: float
+    gap_s: float
+    at_once: int
+    elements: int
+    ahead: int = 0  # blocks that a thread has made
+    begun: int = 0  # threads
+
+    def run(self, tuner: OverlapTuner, blocks: int) -> None:
+        """Lets about that many blocks pass."""
+        while blocks > 0:
+            if not tuner.ahead:
+                tuner.made_here(self.elements, self.made_s, self.gap_s)
+                self.begun += tuner.ahead
+                blocks -= 1
+                continue
+            waited_s = self.at_once * self.made_s
+            for _ in range(self.at_once):
+                tuner.taken(self.elements, self.made_s, waited_s, self.gap_s)
+                waited_s = 0.0
+            blocks -= self.at_once
+            self.ahead += self.at_once
 
 
 SECONDS = st.sampled_from([1e-5, 1e-4, 1e-3, 4e-3])
@@ -85,7 +114,7 @@ def test_a_thread_that_hides_nothing_ends_after_a_few_blocks(made_s: float) -> N
 
 @given(st.sampled_from([3e-4, 1e-3, 4e-3]), st.sampled_from([3e-4, 1e-3, 4e-3, 1.0]))
 def test_a_thread_that_hides_something_is_there_nearly_all_the_time(made_s: float, gap_s: float) -> None:
-    tuner, world = OverlapTuner(), World(made_s, gap_s)
+    tuner, world = OverlapTuner(), World(made_s, gap_s, elements=10)
     world.run(tuner, 10_000)
     assert world.here < 500
 
@@ -133,6 +162,46 @@ def test_cheap_elements_have_a_thread_when_it_has_won_twice_and_not_by_chance() 
     world.run(tuner, 1_000)
     assert not tuner.ahead
     assert world.here > 980  # one experiment more
+
+
+@given(st.integers(1, 12), st.sampled_from([0.1, 0.3, 1.0]), st.integers(20, 1_000))
+def test_blocks_that_are_taken_together_are_no_quicker_for_that(at_once: int, gap: float, elements: int) -> None:
+    tuner, world = OverlapTuner(), Lock(1e-3, gap * 1e-3, at_once, elements)
+    world.run(tuner, 20_000)
+    assert not tuner.ahead or world.begun <= 12
+    assert world.ahead <= 12 * (12 + at_once)
+
+
+@given(st.floats(1e-7, 1e-5))
+def test_the_sooner_a_consumer_takes_the_next_element_the_later_a_thread_is_tried(element_s: float) -> None:
+    elements = round(5e-4 / element_s)
+    tuner, world = OverlapTuner(), World(made_s=5e-4, gap_s=5e-4, elements=elements)
+    enough_s = 20 * 8e-3 * 2e-5 / element_s  # of six to eight blocks
+    blocks = int(enough_s / 1e-3)
+    world.run(tuner, min(blocks, 20_000))
+    assert world.here == min(blocks, 20_000)
+    if blocks < 20_000:
+        world.run(tuner, blocks)
+        assert world.here < 2 * blocks
+
+
+def test_where_python_has_no_lock_short_calls_are_tried_like_long_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial_budget, "_HAS_LOCK", True)
+    assert trial_budget.odds_of(1e-7) < 0.01
+    monkeypatch.setattr(trial_budget, "_HAS_LOCK", False)
+    assert trial_budget.odds_of(1e-7) == 1.0
+
+
+@pytest.mark.parametrize("growth", [1, 2])
+def test_a_thread_is_not_tried_while_blocks_grow(growth: int) -> None:
+    found = _Found()
+    found.budget.worked(1e9)  # an experiment is nothing beside that
+    tuner, elements, ahead = OverlapTuner(found), 1, False
+    for _ in range(50):
+        tuner.made_here(elements, 2e-4, 2e-4)
+        ahead = ahead or tuner.ahead
+        elements *= growth
+    assert ahead == (growth == 1)
 
 
 def test_a_block_that_takes_long_is_never_tried_here() -> None:
