@@ -10,7 +10,7 @@ import abc
 import bisect
 import operator
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from headrace.physical.stages.packing_filling import PackedRow
 from headrace.physical.stages.packing_runs import SequenceRun
@@ -259,8 +259,7 @@ class FirstFit(Shelf):
         return next(iter(rows))
 
 
-# In a key, which says how much room a row has and which was opened before it, so much room is one token more.
-_ONE_TOKEN: Final = 1 << 40
+_OPENED_AT = operator.attrgetter("opened_at")
 
 
 class BestFit(Shelf):
@@ -268,15 +267,16 @@ class BestFit(Shelf):
 
     def __init__(self, kind: SequenceKind, rows: Mapping[int, PackedRow]) -> None:
         super().__init__(kind, rows)
-        self._keys: list[int] = []  # in order
+        self._places: list[PackedRow] = []  # by their total, and then the oldest first
+        self._rooms: list[int] = []  # of each of these its total
 
     def _take_even(self, run: SequenceRun, start: int, bins: Bins) -> int:
-        keys, needs, count = self._keys, run.needs, len(run.needs)
+        rooms, needs, count = self._rooms, run.needs, len(run.needs)
         at = start
         while at < count:
             begin, need = at, 0
-            room = keys[-1] // _ONE_TOKEN if keys else 0
-            below = keys[-2] // _ONE_TOKEN if len(keys) > 1 else 0
+            room = rooms[-1] if rooms else 0
+            below = rooms[-2] if len(rooms) > 1 else 0
             for at in range(begin, count):  # into the row with the most room, as long as no other one has room
                 need = needs[at]
                 if not below < need < room:
@@ -285,15 +285,15 @@ class BestFit(Shelf):
             else:
                 at = count
             if at > begin:
-                self._take_into(len(keys) - 1, run, begin, at, room)
+                self._take_into(len(rooms) - 1, run, begin, at, room)
             elif need:
-                place = bisect.bisect_left(keys, need * _ONE_TOKEN)
-                if place == len(keys):
+                place = bisect.bisect_left(rooms, need)
+                if place == len(rooms):
                     if self._opened(run, at, bins) is None:
                         return at
                     continue
-                row = self._take_into(place, run, at, at + 1, keys[place] // _ONE_TOKEN - need)
                 at += 1
+                row = self._take_into(place, run, begin, at, rooms[place] - need)
                 if not row.total and not bins.go_out(row, run.first + at, self):
                     return at
             else:
@@ -302,40 +302,56 @@ class BestFit(Shelf):
 
     def _take_into(self, place: int, run: SequenceRun, start: int, stop: int, room: int) -> PackedRow:
         """Puts even sequences into the row at this place, which has so much room then."""
-        opened_at = self._keys.pop(place) % _ONE_TOKEN
-        row = self._all_rows[opened_at]
+        row = self._places[place]
         row.add(run, start, stop, room)
-        bisect.insort(self._keys, room * _ONE_TOKEN + opened_at)
+        self._move(place, room)
         return row
 
+    def _move(self, place: int, room: int) -> None:
+        """Takes in that the row at this place has so much room, which is less."""
+        rooms, places = self._rooms, self._places
+        if place and rooms[place - 1] >= room:
+            row = places.pop(place)
+            del rooms[place]
+            place = self._place_of(row, room)
+            rooms.insert(place, room)
+            places.insert(place, row)
+        else:
+            rooms[place] = room
+
+    def _place_of(self, row: PackedRow, room: int) -> int:
+        """Returns where a row belongs that has so much room."""
+        rooms = self._rooms
+        first, last = bisect.bisect_left(rooms, room), bisect.bisect_right(rooms, room)
+        return bisect.bisect_left(self._places, row.opened_at, first, last, key=_OPENED_AT) if first < last else first
+
     def _find(self, need: Sequence[int], total: int) -> PackedRow | None:
-        for place in range(bisect.bisect_left(self._keys, total * _ONE_TOKEN), len(self._keys)):
-            row = self._all_rows[self._keys[place] % _ONE_TOKEN]
+        for place in range(bisect.bisect_left(self._rooms, total), len(self._rooms)):
+            row = self._places[place]
             if _has_room(row, need):
                 return row
         return None
 
     def add(self, row: PackedRow) -> None:
-        bisect.insort(self._keys, _key(row, row.total))
+        place = self._place_of(row, row.total)
+        self._rooms.insert(place, row.total)
+        self._places.insert(place, row)
 
     def _filled(self, row: PackedRow, before: int) -> None:
-        del self._keys[bisect.bisect_left(self._keys, _key(row, before))]
-        bisect.insort(self._keys, _key(row, row.total))
+        self._move(self._places.index(row, bisect.bisect_left(self._rooms, before)), row.total)
 
     def _become_uneven(self) -> None:
-        self._keys = sorted(_key(row, row.total) for row in self._rows())
+        self._places = sorted(self._rows(), key=PackedRow.total_room)  # which leaves the oldest first
+        self._rooms = [row.total for row in self._places]
 
     def close(self, row: PackedRow) -> None:
-        del self._keys[bisect.bisect_left(self._keys, _key(row, row.total))]
+        place = self._places.index(row, bisect.bisect_left(self._rooms, row.total))
+        del self._rooms[place], self._places[place]
 
     def _to_go(self, rows: Collection[PackedRow]) -> PackedRow:
-        if len(rows) == len(self._keys):  # there are none of another kind
-            return self._all_rows[self._keys[0] % _ONE_TOKEN]
+        if len(rows) == len(self._places):  # there are none of another kind
+            return self._places[0]
         return min(rows, key=PackedRow.total_room)
-
-
-def _key(row: PackedRow, room: int) -> int:
-    return room * _ONE_TOKEN + row.opened_at
 
 
 def _has_room(row: PackedRow, need: Sequence[Any]) -> bool:
