@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, Final
 
 import numpy as np
@@ -60,7 +61,9 @@ def check_flags(node: Any, *fields: str) -> None:
         TypeError: one is none.
     """
     for field in fields:
-        object.__setattr__(node, field, check_flag(getattr(node, field), field=field, stage=node.op))
+        value = getattr(node, field)
+        if value is not True and value is not False:
+            object.__setattr__(node, field, check_flag(value, field=field, stage=node.op))
 
 
 def check_function(function: object, *, stage: str) -> None:
@@ -69,12 +72,14 @@ def check_function(function: object, *, stage: str) -> None:
     Raises:
         InvalidArgumentError: the function is not callable, or it is an async function or a generator function.
     """
+    if type(function) is FunctionType and not function.__code__.co_flags & _RUNS_NOTHING:
+        return
     if not callable(function):
         raise InvalidArgumentError(f"the function must be callable, not {type(function).__name__}", stage=stage)
     check_runs(function, stage=stage)
 
 
-_ASYNC: Final = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_RUNS_NOTHING: Final = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR | inspect.CO_GENERATOR
 
 
 def check_runs(function: Callable[..., Any], *, stage: str, may_yield: bool = False) -> None:
@@ -89,7 +94,7 @@ def check_runs(function: Callable[..., Any], *, stage: str, may_yield: bool = Fa
         InvalidArgumentError: it is one.
     """
     code = code_of(function)
-    if code is None or not code.co_flags & (_ASYNC | inspect.CO_GENERATOR):
+    if code is None or not code.co_flags & _RUNS_NOTHING:
         return
     name = getattr(function, "__name__", None) or code.co_name
     place = f"'{name}' ({place_of(code)})"

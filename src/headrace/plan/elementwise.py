@@ -49,13 +49,17 @@ class Map(UnaryNode):
     stacked: int | None = None  # how many a batch after it stacks, where its workers may do so; the optimizer says it
 
     def __post_init__(self) -> None:
+        # What was not given is not looked at: functions make such plans of elements by the thousand.
         check_function(self.function, stage=self.op)
-        check_parallel_calls(self.num_parallel_calls, stage=self.op)
+        if self.num_parallel_calls is not None:
+            check_parallel_calls(self.num_parallel_calls, stage=self.op)
         if self.deterministic is not None:
             check_flags(self, "deterministic")
-        check_executor(self.executor, self.num_parallel_calls, stage=self.op)
-        check_seconds(self.timeout_s, field="timeout_s", stage=self.op)
-        if not callable(self.on_error) and self.on_error not in ("raise", "skip"):
+        if self.executor is not None:
+            check_executor(self.executor, self.num_parallel_calls, stage=self.op)
+        if self.timeout_s is not None:
+            check_seconds(self.timeout_s, field="timeout_s", stage=self.op)
+        if self.on_error not in ("raise", "skip") and not callable(self.on_error):
             message = f"on_error must be 'raise', 'skip' or a function of the error, not {self.on_error!r}"
             raise InvalidArgumentError(message, stage=self.op)
 

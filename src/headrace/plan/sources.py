@@ -228,19 +228,23 @@ class Range(Node):
     dtype: np.dtype[Any] = _INT64
 
     def __post_init__(self) -> None:
+        start, stop, step = self.start, self.stop, self.step
+        is_plain = type(start) is type(stop) is type(step) is int
+        if not is_plain or not (_LEAST <= start <= _MOST and _LEAST <= stop <= _MOST and _LEAST <= step <= _MOST):  # type: ignore[operator]  # all are ints
+            self._have_numbers()
+        if self.dtype is not _INT64:
+            object.__setattr__(self, "dtype", np.dtype(self.dtype))
+        if self.step == 0 and self.stop is not None:
+            raise InvalidArgumentError("step must not be 0", stage=self.op)
+
+    def _have_numbers(self) -> None:
         for field, value in (("start", self.start), ("stop", self.stop), ("step", self.step)):
-            if type(value) is int and _LEAST <= value <= _MOST:
-                continue
             if value is not None or field != "stop":
                 number = check_int(value, field=field, stage=self.op)
                 if not _LEAST <= number <= _MOST:
                     message = f"{field} must be an int of 64 bits, from {_LEAST} to {_MOST}, not {number}"
                     raise InvalidArgumentError(message, stage=self.op)
                 object.__setattr__(self, field, number)
-        if self.dtype is not _INT64:
-            object.__setattr__(self, "dtype", np.dtype(self.dtype))
-        if self.step == 0 and self.stop is not None:
-            raise InvalidArgumentError("step must not be 0", stage=self.op)
 
     def _cardinality(self) -> int:
         """Returns the number of steps before the stop."""
