@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import itertools
 import time
 from collections import deque
 from typing import Any, Final
@@ -271,28 +270,33 @@ class GroupWindowsStage(Stage):
         rows, seen, find = self._rows, self._seen, self._growing.get
         key_func, may_unpack = self._node.key_func, block.payload.has_tuples is not False
         first = self._reads.index - len(rows)
-        for offset in itertools.chain.from_iterable(patience.looks(range(self._next - first, len(rows)))):
-            try:
-                element = seen[offset]
-                key = key_func(*element) if may_unpack and type(element) is tuple else key_func(element)
-                group = find(key) if type(key) is int else None
-                if group is None:  # mostly there is one, and its key was looked at
-                    group = self._group_of(key)
-            except Exception as error:  # noqa: BLE001 - a user's function may raise anything
-                self._next = first + offset
-                self._block = block if offset + 1 < len(rows) else None
-                origin = block.origin.describe(offset)
-                return self._passed(as_element_error(error, stage=self._node.label, origin=origin))
-            group.indices.append(first + offset)
-            held = group.rows
-            held.append(rows[offset])
-            if len(held) == group.size:
-                self._next = first + offset + 1
-                self._block = block if offset + 1 < len(rows) else None
-                return self._filled(group)
-        self._next = first + offset + 1
-        if offset + 1 < len(rows):
-            return _NotYet.CAME
+        now_s, until_s, rows_a_look = patience
+        begin = self._next - first
+        while begin < len(rows):
+            for offset in range(begin, min(begin + rows_a_look, len(rows))):
+                try:
+                    element = seen[offset]
+                    key = key_func(*element) if may_unpack and type(element) is tuple else key_func(element)
+                    group = find(key) if type(key) is int else None
+                    if group is None:  # mostly there is one, and its key was looked at
+                        group = self._group_of(key)
+                except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+                    self._next = first + offset
+                    self._block = block if offset + 1 < len(rows) else None
+                    origin = block.origin.describe(offset)
+                    return self._passed(as_element_error(error, stage=self._node.label, origin=origin))
+                group.indices.append(first + offset)
+                held = group.rows
+                held.append(rows[offset])
+                if len(held) == group.size:
+                    self._next = first + offset + 1
+                    self._block = block if offset + 1 < len(rows) else None
+                    return self._filled(group)
+            begin += rows_a_look
+            if begin < len(rows) and now_s() > until_s:
+                self._next = first + begin
+                return _NotYet.CAME
+        self._next = first + len(rows)
         self._block = None
         return None
 

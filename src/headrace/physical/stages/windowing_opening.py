@@ -87,8 +87,7 @@ class GroupOpening:
     def plan(self, full: FullGroup) -> Node | Failure:
         """Calls the function with a group; returns the plan that it made, or why there is none."""
         try:
-            with self.own_time:
-                plan = reduced_plan(self._node, full.group.key, full.held)
+            plan = reduced_plan(self._node, full.group.key, full.held)
             return with_timeouts(plan, self._context.options.timeout_s)
         except Exception as error:  # noqa: BLE001 - a user's function may raise anything
             return self._failed(full, error)
@@ -103,7 +102,10 @@ class GroupOpening:
         """
 
         def open_plan(room: int) -> Opened:
-            plan = self.plan(full) if made is None else made
+            plan = made
+            if plan is None:
+                with self.own_time:
+                    plan = self.plan(full)
             return plan if isinstance(plan, Failure) else self._opened(full, plan, saved, room)
 
         return OpenGroup(full, SubplanReader(open_plan, None if saved is None else SavedCursor(saved), full.origin))
