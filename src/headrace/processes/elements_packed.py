@@ -15,11 +15,12 @@ import numpy as np
 from headrace.blocks.columns import Columns
 from headrace.blocks.payload import Payload
 from headrace.elements.structure import TreeDef
-from headrace.processes.elements_sent import as_columns, sent_elements
-from headrace.processes.parcels import Parcel, Writer, packed
+from headrace.processes.elements_sent import as_columns, received_elements, sent_elements
+from headrace.processes.leases import Leases
+from headrace.processes.parcels import Parcel, Writer, buffers_of, packed, unpacked
 from headrace.processes.values_pickled import SMALL_BYTES
 
-__all__ = ["ElementsPacker"]
+__all__ = ["ElementsPacker", "ElementsUnpacker"]
 
 _Likeness = tuple[TreeDef, bool, tuple[Any, ...], tuple[bool, ...]]
 
@@ -58,6 +59,40 @@ class ElementsPacker:
         if isinstance(parcel.body, bytes) and parcel.is_plain and len(parcel.parts) == len(arrays):
             self._last, self._body = likeness, parcel.body
         return parcel
+
+
+class ElementsUnpacker:
+    """Makes blocks again: one whose pickle is that of the last has arrays of the same kinds, and nothing is made of the pickle again."""
+
+    def __init__(self) -> None:
+        self._body: bytes | None = None  # of the last, where it has nothing but arrays beside it
+        self._treedef: TreeDef | None = None
+        self._locked: Sequence[bool] = ()
+        self._kinds: Sequence[tuple[np.dtype[Any], tuple[int, ...]]] = ()
+
+    def unpacked(self, parcel: Parcel, leases: Leases) -> Payload:
+        """Returns the elements, whose large arrays lie where they were written.
+
+        Raises:
+            Exception: whatever a class says that cannot be made again.
+        """
+        if self._treedef is not None and parcel.body == self._body:
+            raws = buffers_of(parcel, leases)
+            arrays = [raw.view(dtype).reshape(shape) for raw, (dtype, shape) in zip(raws, self._kinds, strict=True)]
+            return Columns(self._treedef, arrays, None, list(self._locked))
+        sent = unpacked(parcel, leases)
+        payload = received_elements(sent)
+        self._treedef = None
+        if isinstance(payload, Columns) and payload.matrix is None and isinstance(parcel.body, bytes):
+            found = _whole_arrays(payload)
+            if (
+                found is not None
+                and len(found) == len(parcel.parts)
+                and all(array.flags.c_contiguous for array in found)
+            ):
+                self._body, self._treedef, self._locked = parcel.body, payload.treedef, sent[3]
+                self._kinds = [(array.dtype, array.shape) for array in found]
+        return payload
 
 
 def _whole_arrays(payload: Payload) -> Sequence[np.ndarray] | None:

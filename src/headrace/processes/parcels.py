@@ -18,7 +18,7 @@ from headrace.processes.by_value import PROGRAMS, keeping_large, pickled_by_valu
 from headrace.processes.leases import Leases
 from headrace.processes.values_pickled import SMALL_BYTES, is_plain, reduced
 
-__all__ = ["Parcel", "Writer", "packed", "to_bytes", "unpacked"]
+__all__ = ["Parcel", "Writer", "buffers_of", "packed", "to_bytes", "unpacked"]
 
 # A longer message goes into shared memory as a whole, for a socket moves it piece by piece.
 _LONG_BYTES: Final = 64 << 10
@@ -131,12 +131,17 @@ def unpacked(parcel: Parcel, leases: Leases) -> Any:
     Raises:
         Exception: whatever a class says that cannot be made again.
     """
-    leases.drop(parcel.dropped)
     body = parcel.body if isinstance(parcel.body, bytes) else leases.bytes_at(*parcel.body).data
+    return pickle.loads(body, buffers=buffers_of(parcel, leases))
+
+
+def buffers_of(parcel: Parcel, leases: Leases) -> list[np.ndarray]:
+    """Returns the bytes of its arrays, where they were written."""
+    leases.drop(parcel.dropped)
     buffers = []
     for place, nbytes, is_locked in parcel.parts:
         array = leases.bytes_at(place, nbytes)
         if is_locked:
             array.flags.writeable = False
         buffers.append(array)
-    return pickle.loads(body, buffers=buffers)
+    return buffers

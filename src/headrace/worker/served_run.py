@@ -43,8 +43,8 @@ __all__ = ["ServedRun"]
 _BLOCK_S: Final = 0.004
 # A piece of shared memory is at least this part of the budget, where that is less than usual.
 _SEGMENTS: Final = 16
-# To tell positions may take this part of the time.
-_TELLING: Final = 0.02
+# To tell positions may take this part of the time; to send and to read them takes as long once more.
+_TELLING: Final = 0.01
 
 
 class _NoReaderError(Exception):
@@ -166,8 +166,6 @@ class ServedRun:
             parts = self._packed(item)
             del item  # what is on its way must not live on here
             while parts:
-                if not self._may_give():
-                    return
                 part, parcel = parts.pop()
                 number += 1
                 places += len(part) if isinstance(part, Block) else 1
@@ -175,6 +173,8 @@ class ServedRun:
                 is_told = not parts and self.run.is_spent
                 self._give(part, parcel, number, places, is_last=is_told)
                 del part
+                if parts and not self._may_give():
+                    return
         self.run.close()  # while its reader has the last elements, behind which it waits for that
         self._send(Given(Kind.CLOSED, number + 1, 0, None, None, None, is_last=True))
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from headrace.blocks.columns import Columns
 from headrace.blocks.payload import Payload, Rows
 from headrace.elements.structure import flatten
-from headrace.processes.elements_packed import ElementsPacker
+from headrace.processes.elements_packed import ElementsPacker, ElementsUnpacker
 from headrace.processes.elements_sent import received_elements, sent_elements
 from headrace.processes.leases import Leases
 from headrace.processes.parcels import Parcel, packed, unpacked
@@ -60,13 +60,12 @@ def _is_writeable(leaf: object) -> bool:
 @given(st.lists(blocks(), min_size=2, max_size=6), st.lists(st.integers(0, 5), max_size=4))
 def test_each_block_comes_out_as_if_it_went_alone(drawn: list[Payload], again: list[int]) -> None:
     slab, leases = Slab(), Leases()
-    packer = ElementsPacker(slab)
+    packer, unpacker = ElementsPacker(slab), ElementsUnpacker()
     for payload in [*drawn, *(drawn[index % len(drawn)] for index in again)]:
         like_others = Parcel.of_tuples(packer.packed(payload).in_tuples())
         alone = packed(sent_elements(payload), slab)
         leases.add(slab.fresh())
-        shown, expected = (_shown(received_elements(unpacked(one, leases))) for one in (like_others, alone))
-        assert shown == expected
+        assert _shown(unpacker.unpacked(like_others, leases)) == _shown(received_elements(unpacked(alone, leases)))
         slab.give(leases.gone())
 
 

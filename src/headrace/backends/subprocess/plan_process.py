@@ -85,7 +85,8 @@ class PlanProcess:
         """Has a process be there that has the plan."""
         with self._lock:
             assert self._sent is not None  # since this was made
-            self._host_with(self._sent)
+            if self._host is None or not self._host.is_alive:
+                self._host_with(self._sent)
 
     def _host_with(self, sent: Sent) -> Host:
         """Returns a process that has a plan, or was told of it and has it before it is asked for anything else."""

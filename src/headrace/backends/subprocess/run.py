@@ -31,7 +31,7 @@ from headrace.physical.run_policy import USUAL, RunPolicy
 from headrace.physical.stage import Item
 from headrace.plan.node import Node
 from headrace.plan.options import STALL_WARNING_S, Options
-from headrace.processes.elements_sent import received_elements
+from headrace.processes.elements_packed import ElementsUnpacker
 from headrace.processes.errors_sent import received_error
 from headrace.processes.host import FORKED, Gone
 from headrace.processes.orders import Given, Kind, Known
@@ -96,6 +96,7 @@ class RemoteRun:
         self._session: Session | None = None
         self._ending: Ending | None = None
         self._known = NOTHING_KNOWN
+        self._unpacker = ElementsUnpacker()
         self._places = 0  # elements and failures that have come
         self._died_at: int | None = None
         self.is_closed = False
@@ -176,7 +177,8 @@ class RemoteRun:
             return None
         assert given.parcel is not None  # of all but the end
         try:
-            value = unpacked(given.parcel, session.memory.leases)
+            unpack = self._unpacker.unpacked if given.kind is Kind.ELEMENTS else unpacked
+            value: Any = unpack(given.parcel, session.memory.leases)
         except HeadraceError:
             raise
         except Exception:  # a class may say anything that cannot be made again
@@ -197,7 +199,7 @@ class RemoteRun:
             error = received_error(value, f"process {session.host.pid}")
             assert isinstance(error, HeadraceError)  # of an element
             return Failure(error, RemoteCursor(mark, 0), RemoteCursor(mark, 1))
-        return Block(received_elements(value), RemoteCursor(mark, 0), _NO_ORIGIN)
+        return Block(value, RemoteCursor(mark, 0), _NO_ORIGIN)
 
     def _next_ready(self) -> Item:
         item = self._ready.popleft()
