@@ -244,15 +244,17 @@ class ServedRun:
     def _give(self, item: BlockOrFailure, parcel: Parcel | None, number: int, places: int, *, is_last: bool) -> None:
         known = self._known_after(item, places)
         if isinstance(item, Failure):
-            self._send_error(Kind.FAILURE, number, item.error, known)
+            self._send_error(Kind.FAILURE, number, item.error, known, is_last=is_last)
         else:
             given = Given(Kind.ELEMENTS, number, len(item), parcel, known, self.run.own_end.steps, is_last)
             self._send(given, item.payload.nbytes)
 
-    def _send_error(self, kind: Kind, number: int, error: BaseException, known: Known | None = None) -> None:
+    def _send_error(
+        self, kind: Kind, number: int, error: BaseException, known: Known | None = None, *, is_last: bool = False
+    ) -> None:
         parcel = Parcel(pickle.dumps(sent_error(error)))
         with contextlib.suppress(_NoReaderError):
-            self._send(Given(kind, number, 1, parcel, known, None, is_last=False))
+            self._send(Given(kind, number, 1, parcel, known, None, is_last))
 
     def _send(self, given: Given, nbytes: int = 0) -> None:
         descriptors = self.slab.fresh()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
+import itertools
 import logging
 import os
 import signal
@@ -118,6 +119,23 @@ def test_an_error_names_its_element_and_tells_the_traceback_of_its_process() -> 
     assert isinstance(cause, KeyError)
     assert 'raise KeyError("label")' in "".join(cause.__notes__)
     assert list(iterator) == [3]
+
+
+def test_failures_come_in_their_places_and_the_end_behind_them_whichever_elements_fail() -> None:
+    for count in range(1, 5):
+        for failing in itertools.chain.from_iterable(itertools.combinations(range(count), n) for n in range(count + 1)):
+
+            def picky(x: int, failing: tuple[int, ...] = failing) -> int:
+                return 1 // (x not in failing)
+
+            iterator = iter(beside(hr.Dataset.range(count).map(picky)))
+            for place in range(count):
+                if place in failing:
+                    with pytest.raises(hr.errors.DataError, match=f"element {place}: ZeroDivisionError"):
+                        next(iterator)
+                else:
+                    assert next(iterator) == 1
+            assert next(iterator, None) is None
 
 
 def test_a_position_is_found_again_also_where_the_process_that_looks_for_it_dies() -> None:
