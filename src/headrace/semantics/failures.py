@@ -30,11 +30,16 @@ def inside_element(error: HeadraceError, outer: str) -> HeadraceError:
     return error.with_place(stage=error.stage, origin=f"{error.origin} of {outer}")
 
 
-def input_changed(label: str, origin: str | None = None) -> DataLossError:
-    """Makes the error of a resumed run whose input has other elements than had been read, as far as their number says."""
+def input_changed(label: str, origin: str | None = None, *, failure: HeadraceError | None = None) -> DataLossError:
+    """Makes the error of a resumed run whose input has other elements than had been read, as far as their number says.
+
+    A failure is the last that came while they were read again: it may be what has changed.
+    """
     message = (
         "the input is not the one that had been read: the data changed since the state was saved; begin without it"
     )
+    if failure is not None:
+        message += f", or load it again if this has passed: {failure}"
     return DataLossError(message, stage=label, origin=origin)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import Any, Final
 
 import numpy as np
@@ -27,6 +28,7 @@ __all__ = [
     "saved_scan_state",
     "too_few_elements",
     "too_many_elements",
+    "with_failure",
 ]
 
 UNIQUE_REMEDY: Final = "unique remembers all that it has seen: give it numbers, or short texts"
@@ -151,3 +153,8 @@ def too_few_elements(wanted: float, seen: int) -> FailedPreconditionError:
     """Makes the error of ``assert_cardinality`` at an end that comes too soon."""
     said = "no end" if wanted == float("inf") else f"{wanted} elements"
     return FailedPreconditionError(f"the dataset was expected to have {said}, and has only {seen}")
+
+
+def with_failure(failed: int, index: int) -> int:
+    """Returns what a state says of the elements that failed, with one more: a number, from 0 on, that two sets of indices do not share."""
+    return zlib.crc32(b"%d " % index, failed)

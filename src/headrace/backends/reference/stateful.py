@@ -28,6 +28,7 @@ from headrace.semantics.stateful import (
     saved_scan_state,
     too_few_elements,
     too_many_elements,
+    with_failure,
 )
 
 __all__: list[str] = []
@@ -134,30 +135,45 @@ class UniqueStream(Unary):
         self.seen: set[Any] = set()
         self.seen_bytes = 0
         self.start = input_stream.state()
-        self.read = 0
-        self.is_lost = False  # what was seen is not there to be seen again
+        self.read = self.failed = 0
+        self.is_changed = False  # what was seen is not there to be seen again
+        self.loss: HeadraceError | None = None
+        last_failure: HeadraceError | None = None
         for _ in range(state["read"] if state else 0):
             try:
-                self.is_new(*self.input.next())
+                self.is_new(*self.read_next())
             except StopIteration:
-                self.is_lost = True
-            except HeadraceError:
-                pass  # it was an error then, too
-            self.read += 1
+                self.is_changed = True
+                self.read += 1
+            except HeadraceError as error:  # it was an error then, too
+                last_failure = error
+        if state and self.failed != state.get("failed", self.failed):
+            self.is_changed = True
+            self.failed = state["failed"]
+        if self.is_changed:
+            self.loss = input_changed(self.label, failure=last_failure)
 
     def next(self) -> Given:
-        if self.is_lost:
-            self.is_lost = False
-            raise input_changed(self.label)
+        if self.loss is not None:
+            loss, self.loss = self.loss, None
+            raise loss
+        if self.is_changed:
+            raise StopIteration
         while True:
-            try:
-                element, origin = self.input.next()
-            except HeadraceError:
-                self.read += 1
-                raise
-            self.read += 1
+            element, origin = self.read_next()
             if self.is_new(element, origin):
                 return element, origin
+
+    def read_next(self) -> Given:
+        """Returns the next element of the input, and counts it."""
+        try:
+            given = self.input.next()
+        except HeadraceError:
+            self.failed = with_failure(self.failed, self.read)
+            self.read += 1
+            raise
+        self.read += 1
+        return given
 
     def is_new(self, element: Element, origin: str) -> bool:
         """Returns whether no element that is equal came before; it is remembered."""
@@ -170,7 +186,7 @@ class UniqueStream(Unary):
         return True
 
     def state(self) -> State:
-        return {"read": self.read, "input": self.start}
+        return {"read": self.read, "failed": self.failed, "input": self.start}
 
     def close(self) -> None:
         self.holding.release()

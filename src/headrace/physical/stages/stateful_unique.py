@@ -22,7 +22,7 @@ from headrace.physical.stage import Item, Stage
 from headrace.plan.stateful import Unique
 from headrace.semantics.failures import as_element_error, input_changed
 from headrace.semantics.held_bytes import Holding
-from headrace.semantics.stateful import DISTINGUISHABLE, UNIQUE_REMEDY, check_distinguishable
+from headrace.semantics.stateful import DISTINGUISHABLE, UNIQUE_REMEDY, check_distinguishable, with_failure
 
 __all__ = ["UniqueStage"]
 
@@ -32,19 +32,21 @@ _RECALLED_AT_ONCE: Final = 1024
 
 @frozen
 class _RecallCursor:
-    """``count`` elements after the beginning, failures included."""
+    """``read`` elements after the beginning, and which of them failed (``with_failure``); None where an earlier version's state does not say."""
 
     start: Cursor
     read: int
+    failed: int | None
     offsets: Sequence[int] = (0,)
     index: int = 0
 
     def advance(self, count: int) -> _RecallCursor:
-        return _RecallCursor(self.start, self.read, self.offsets, self.index + count)
+        return _RecallCursor(self.start, self.read, self.failed, self.offsets, self.index + count)
 
     def state(self) -> State:
         offset = self.offsets[min(self.index, len(self.offsets) - 1)]
-        return {"read": self.read + offset, "input": self.start.state()}
+        failed = {} if self.failed is None else {"failed": self.failed}
+        return {"read": self.read + offset, **failed, "input": self.start.state()}
 
 
 class UniqueStage(Stage):
@@ -56,22 +58,21 @@ class UniqueStage(Stage):
         self._counted = self._seen_bytes = 0  # how many of them were told to the budget, and about what they weigh
         self._start = input_stage.cursor
         self._recall: int = state["read"] if state else 0
-        super().__init__(meter, (input_stage,), _RecallCursor(self._start, self._recall))
+        self._recall_failed: int | None = state.get("failed") if state else 0
+        super().__init__(meter, (input_stage,), _RecallCursor(self._start, self._recall, self._recall_failed))
         self._label = label
-        self._read_before = 0
+        self._read_before = self._failed_before = 0
+        self._is_changed = False
         self._block: Block | None = None
         self._failure: Failure | None = None
 
     def _pull(self, limit: int) -> Item:
-        while self._read_before < self._recall:
-            item = self._read(self.inputs[0], min(self._recall - self._read_before, _RECALLED_AT_ONCE))
-            if item is None:
-                self._recall = self._read_before
-                return Failure(input_changed(self._label), self.cursor, self.cursor)
-            if isinstance(item, Block):
-                self._see(item)
-                self._hold(item)
-            self._read_before += len(item) if isinstance(item, Block) else 1
+        if self._read_before < self._recall:
+            lost = self._see_again()
+            if lost is not None:
+                return lost
+        if self._is_changed:
+            return None
         while True:
             if self._failure is not None:
                 failure, self._failure = self._failure, None
@@ -85,6 +86,27 @@ class UniqueStage(Stage):
             made = self._new_ones(item)
             if made is not None:
                 return made
+
+    def _see_again(self) -> Failure | None:
+        """Reads what was read before the state was saved; returns a failure where it is something else, behind which nothing comes."""
+        last_failure = None
+        while self._read_before < self._recall:
+            item = self._read(self.inputs[0], min(self._recall - self._read_before, _RECALLED_AT_ONCE))
+            if item is None:
+                break
+            if isinstance(item, Block):
+                self._see(item)
+                self._hold(item)
+                self._read_before += len(item)
+            else:
+                last_failure = item.error
+                self._pass_failure()
+        has_failed_alike = self._recall_failed in (None, self._failed_before)
+        if self._read_before == self._recall and has_failed_alike:
+            return None
+        self._is_changed = True
+        self._read_before = self._recall
+        return Failure(input_changed(self._label, failure=last_failure), self.cursor, self.cursor)
 
     def _hold(self, block: Block) -> None:
         """Says how much the elements seen so far hold, after a block."""
@@ -107,9 +129,17 @@ class UniqueStage(Stage):
             start += length + 1  # it was an error then, too
 
     def _passed(self, failure: Failure) -> Failure:
-        before = _RecallCursor(self._start, self._read_before)
+        before = self._here()
+        self._pass_failure()
+        return Failure(failure.error, before, self._here(), failure.by)
+
+    def _pass_failure(self) -> None:
+        self._failed_before = with_failure(self._failed_before, self._read_before)
         self._read_before += 1
-        return Failure(failure.error, before, _RecallCursor(self._start, self._read_before), failure.by)
+
+    def _here(self, offset: int = 0, offsets: Sequence[int] = (0,)) -> _RecallCursor:
+        """Returns the position so many elements after those that were read."""
+        return _RecallCursor(self._start, self._read_before + offset, self._failed_before, offsets)
 
     def _new_ones(self, block: Block) -> Block | None:
         """Returns the elements of a block that are new, up to the first that cannot be told apart from others."""
@@ -118,14 +148,13 @@ class UniqueStage(Stage):
         kept = self._fresh(rows if error is None else rows[:judged])
         if error is not None:
             placed = as_element_error(error, stage=self._label, origin=block.origin.describe(judged))
-            before, after = (_RecallCursor(self._start, self._read_before + n) for n in (judged, judged + 1))
-            self._failure = Failure(placed, before, after)
+            self._failure = Failure(placed, self._here(judged), self._here(judged + 1))
             self._block = block.slice(judged + 1, len(block)) if judged + 1 < len(block) else None
         self._hold(block)
-        cursor = _RecallCursor(self._start, self._read_before, [*kept, judged])
+        cursor = self._here(offsets=[*kept, judged])
         self._read_before += judged + (error is not None)
         if not kept:
-            self.cursor = _RecallCursor(self._start, self._read_before)
+            self.cursor = self._here()
             return None
         if len(kept) == len(rows):
             return Block(block.payload, cursor, block.origin)
