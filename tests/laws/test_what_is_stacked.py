@@ -113,6 +113,20 @@ def test_it_goes_on_from_any_batch(chain: tuple[str, Callable[[], hr.Dataset]], 
     assert_same(elements[at:], resumed(build(), states[at], way, limit=60))
 
 
+@pytest.mark.parametrize(
+    ("whole", "array"), [("alone", "a number"), ("deep", "a scalar"), ("dict", "new"), ("pair", "text")]
+)
+def test_what_a_process_stacks_is_what_was_returned(whole: str, array: str) -> None:
+    odd = {29: "a scalar", 41: "of ints", 50: "text"}
+
+    def make(n: int) -> Any:
+        return WHOLES[whole](own := Own(), ARRAYS[odd.get(n, array)](own, n), n)
+
+    numbers = hr.Dataset.range(60)
+    there = numbers.map(make, num_parallel_calls=2, executor="process").batch(4)
+    assert_same(elements_of(numbers.map(make).batch(4), REFERENCE), elements_of(there, Way(hr.Options(seed=7))))
+
+
 @pytest.mark.parametrize("size", [4, 7])
 def test_the_keys_of_a_batch_are_in_the_order_of_its_first_element(size: int) -> None:
     def make(n: int) -> Any:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from headrace.blocks.columns import Columns
 from headrace.blocks.payload import Indexed, Payload, Rows
+from headrace.elements.leaf_arrays import PYTHON_NUMBERS, stack_scalars
 from headrace.elements.rows_and_columns import transpose
 from headrace.elements.structure import Element, flatten, normalize, paths_of, unflatten
 from headrace.errors import said
@@ -16,6 +17,11 @@ from headrace.processes.parcels import to_bytes
 from headrace.processes.values_pickled import SMALL_BYTES
 
 __all__ = ["Memory", "as_columns", "received_elements", "refused", "sent_elements", "stacked"]
+
+# Numbers whose type says their dtype.
+_SCALARS: Final = PYTHON_NUMBERS.keys() | {
+    np.dtype(code).type for code in np.typecodes["AllInteger"] + np.typecodes["Float"]
+}
 
 # Gives so many bytes (uint8) of memory that the reader shares; None where there are none.
 Memory = Callable[[int], np.ndarray | None]
@@ -39,7 +45,7 @@ def sent_elements(payload: Payload) -> Any:
 
 
 def stacked(payload: Payload, memory: Memory) -> Payload:
-    """Returns elements that will be stacked as one array for each leaf, if all leaves are arrays; large ones lie in that memory."""
+    """Returns elements that will be stacked as one array for each leaf, if all are arrays or numbers; large ones lie in that memory."""
     if not isinstance(payload, Rows):
         return payload
     rows = payload.rows()
@@ -48,27 +54,30 @@ def stacked(payload: Payload, memory: Memory) -> Payload:
         return payload
     try:
         found, columns = transpose(rows)
+        return Columns(found, [_array_of(column, memory) for column in columns])
     except Exception:  # noqa: BLE001 - they are no such rows, which who stacks them tells
         return payload
-    if not all(map(_are_alike, columns)):
-        return payload
-    return Columns(found, [_concatenated(column, memory) for column in columns])
 
 
-def _concatenated(column: Sequence[np.ndarray], memory: Memory) -> np.ndarray:
-    count, first = len(column), column[0]
+def _array_of(column: Sequence[Any], memory: Memory) -> np.ndarray:
+    """Returns leaves as one array.
+
+    Raises:
+        TypeError: they are neither scalars of one type nor arrays of numbers that differ in nothing but their values.
+    """
+    kinds = set(map(type, column))
+    scalars = stack_scalars(column, kinds) if kinds <= _SCALARS else None
+    if scalars is not None:
+        return scalars
+    first = column[0]
+    if kinds != {np.ndarray} or not first.ndim or first.dtype.kind not in "biufc" or not first.dtype.isnative:
+        raise TypeError("no arrays of numbers")
+    if any(leaf.dtype != first.dtype or leaf.shape != first.shape for leaf in column):
+        raise TypeError("arrays of several kinds")
+    count = len(column)
     place = memory(count * first.nbytes) if count * first.nbytes >= SMALL_BYTES else None
     into = None if place is None else place.view(first.dtype).reshape(count * len(first), *first.shape[1:])
     return np.concatenate(column, out=into).reshape(count, *first.shape)
-
-
-def _are_alike(column: Sequence[Any]) -> bool:
-    """Returns whether leaves are arrays of numbers that differ in nothing but their values."""
-    first = column[0]
-    if type(first) is not np.ndarray or not first.ndim or first.dtype.kind not in "biufc" or not first.dtype.isnative:
-        return False
-    kind = (first.dtype, first.shape)
-    return all(type(leaf) is np.ndarray and (leaf.dtype, leaf.shape) == kind for leaf in column)
 
 
 def received_elements(sent: Any) -> Payload:

@@ -17,10 +17,24 @@ from headrace.processes.slab import Slab
 ALIKE: list[Any] = [
     [np.arange(3) + x for x in range(4)],
     [(np.full(2, x, np.float32), {"a": np.full((2, 2), x)}) for x in range(3)],
+    [*range(4)],
+    [x / 2 for x in range(4)],
+    [x > 1 for x in range(4)],
+    [np.float32(x) for x in range(4)],
+    [np.uint8(x) for x in range(4)],
+    [(np.arange(2), x) for x in range(3)],
+    [{"x": x, "y": (x / 2, np.int8(x))} for x in range(3)],
 ]
 NOT_ALIKE: list[Any] = [
     [np.arange(x) for x in range(4)],
-    [(np.arange(2), x) for x in range(3)],
+    [0, 1.0],
+    [0, False],
+    [0, 2**63],
+    [0, np.int64(1)],
+    [np.float32(0), np.float64(1)],
+    [(np.arange(2), x) for x in (0, 1.0)],
+    ["a", "b"],
+    [np.datetime64(x, "s") for x in range(3)],
     [np.array(x) for x in range(3)],
     [np.array(["a", "b"], object)] * 2,
     [np.arange(2, dtype=">i4")] * 2,
@@ -30,14 +44,14 @@ NOT_ALIKE: list[Any] = [
 
 
 @pytest.mark.parametrize("rows", ALIKE, ids=str)
-def test_arrays_that_will_be_stacked_go_as_one_for_each_leaf(rows: list[Any]) -> None:
+def test_arrays_and_numbers_that_will_be_stacked_go_as_one_for_each_leaf(rows: list[Any]) -> None:
     received = received_elements(sent_elements(stacked(Rows(rows), lambda _: None)))
     assert isinstance(received, Columns)
     assert repr(received.rows()) == repr(rows)
 
 
 @pytest.mark.parametrize("rows", ALIKE, ids=str)
-def test_arrays_that_a_user_will_see_go_one_by_one(rows: list[Any]) -> None:
+def test_what_a_user_will_see_goes_one_by_one(rows: list[Any]) -> None:
     assert isinstance(received_elements(sent_elements(Rows(rows))), Rows)
 
 
