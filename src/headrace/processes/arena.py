@@ -17,7 +17,11 @@ from headrace.processes.segment import Segment
 __all__ = ["Arena", "Place"]
 
 _ALIGNED: Final = 64
-_SMALLEST: Final = 16 << 20
+# The system takes a third of a millisecond for each megabyte that it hands out: who sends little has little, and each segment that comes is several
+# times as large as all before, up to what is usual.
+_FIRST: Final = 1 << 20
+_GROWTH: Final = 4
+_USUAL: Final = 16 << 20
 # Each takes a descriptor on either side, of which a process has about a thousand: one that comes is at least this part of all that are there, so
 # a hundred gigabytes of batches that somebody keeps take about sixty.
 _PART: Final = 8
@@ -42,13 +46,13 @@ class Arena:
     """The segments of one writer.
 
     Args:
-        segment_bytes: how large a segment is at least that comes, or less where that is less than usual.
+        segment_bytes: how large a segment is at least that comes behind the first ones, or less where that is less than usual.
 
     Attributes:
         taken_bytes: how much of them is taken.
     """
 
-    def __init__(self, segment_bytes: int = _SMALLEST) -> None:
+    def __init__(self, segment_bytes: int = _USUAL) -> None:
         self.segment_bytes = segment_bytes
         self.taken_bytes = 0
         self._segments: list[Segment | None] = []  # None where one was let go
@@ -100,7 +104,8 @@ class Arena:
 
     @property
     def _least_segment(self) -> int:
-        return max(1, min(_SMALLEST, self.segment_bytes) // _PAGE) * _PAGE
+        grown = max(_FIRST, _GROWTH * self.held_bytes)
+        return max(1, min(_USUAL, grown, self.segment_bytes) // _PAGE) * _PAGE
 
     def _drop_unused(self) -> None:
         """Lets segments go that hold nothing: none of them had room, and those of ever larger batches would add up."""

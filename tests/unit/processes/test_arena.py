@@ -40,6 +40,7 @@ def test_no_two_places_that_are_taken_overlap_and_each_holds_what_was_asked_for(
 @given(st.permutations(range(6)))
 def test_places_given_back_in_any_order_are_one_free_part_again(order: list[int]) -> None:
     arena = Arena()
+    arena.give(arena.take(12 << 20))
     places = [arena.take(2 << 20) for _ in range(6)]
     assert {place.segment for place in places} == {0}
     for index in order:
@@ -50,11 +51,21 @@ def test_places_given_back_in_any_order_are_one_free_part_again(order: list[int]
 
 def test_a_batch_that_is_kept_keeps_its_own_place_alone() -> None:
     arena = Arena()
+    arena.give(arena.take(16 << 20))
     kept = arena.take(1 << 20)
     for _ in range(100):  # a hundred times what one segment has
         place = arena.take(12 << 20)
         assert place.segment == kept.segment
         arena.give(place)
+    arena.close()
+
+
+@given(st.lists(st.integers(1, 9 << 20), max_size=12))
+def test_who_takes_little_has_little(taken: list[int]) -> None:
+    arena = Arena()
+    for nbytes in taken:
+        arena.take(nbytes)
+        assert arena.held_bytes <= (1 << 20) + 5 * arena.taken_bytes
     arena.close()
 
 
@@ -90,7 +101,7 @@ def test_a_place_goes_back_when_the_last_array_on_it_is_gone() -> None:
 
 
 def test_kept_places_take_few_segments_and_so_few_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arena_module, "_SMALLEST", 1 << 14)
+    monkeypatch.setattr(arena_module, "_USUAL", 1 << 14)
     arena = Arena()
     kept = [arena.take(1 << 14) for _ in range(2000)]
     segments = {place.segment for place in kept}
@@ -102,7 +113,7 @@ def test_kept_places_take_few_segments_and_so_few_descriptors(monkeypatch: pytes
 
 
 def test_where_no_large_segment_is_to_be_had_one_that_is_large_enough_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arena_module, "_SMALLEST", 1 << 14)
+    monkeypatch.setattr(arena_module, "_USUAL", 1 << 14)
     arena, made = Arena(), Segment.made
     kept = [arena.take(1 << 14) for _ in range(100)]
 
