@@ -61,10 +61,11 @@ def called_in_time(node: Map, element: Element, origin: str, callers: Callers) -
             progress.end()
 
     if node.timeout_s is None:
-        return called(node.label, origin, call, element)
+        return called(node.label, origin, call, element, takes_parts=True)
     try:
         return callers.call(
-            lambda progress: called(node.label, origin, lambda: call(progress), element), node.timeout_s
+            lambda progress: called(node.label, origin, lambda: call(progress), element, takes_parts=True),
+            node.timeout_s,
         )
     except Overtime as late:
         raise not_in_time(node.timeout_s, late.stack).located(stage=node.label, origin=origin) from None
@@ -163,7 +164,7 @@ class FilterStream(Unary):
     def next(self) -> Given:
         while True:
             element, origin = self.input.next()
-            if called(self.node.label, origin, functools.partial(self.judge, element), element):
+            if called(self.node.label, origin, functools.partial(self.judge, element), element, takes_parts=True):
                 return element, origin
 
     def judge(self, element: Element) -> bool:

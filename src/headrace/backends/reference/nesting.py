@@ -104,7 +104,7 @@ class InterleaveStream:
             self.index += 1
             raise
         index, self.index = self.index, self.index + 1
-        stream = called(self.label, origin, lambda: self.open_plan(element, index, None))
+        stream = called(self.label, origin, lambda: self.open_plan(element, index, None), takes_parts=True)
         slot = self.slots[self.cycle] = _Slot(index, opener, origin, stream)
         return slot
 

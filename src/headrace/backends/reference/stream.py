@@ -55,13 +55,15 @@ class Unary:
 
 @holds(lambda at, _: (at["label"], named(at["origin"], at["element"])))
 @since("_since_s")
-def called(label: str, origin: str, function: Callable[[], Any], element: Element = None) -> Any:
+def called(
+    label: str, origin: str, function: Callable[[], Any], element: Element = None, *, takes_parts: bool = False
+) -> Any:
     """Calls the function; tells its exception as an error of the element that came from ``origin``, which reports may show."""
     _since_s = time.perf_counter()  # for the report of what is held up
     try:
         return function()
     except Exception as error:  # noqa: BLE001 - a user's function may raise anything
-        placed = as_element_error(error, stage=label, origin=origin)
+        placed = as_element_error(error, stage=label, origin=origin, takes_parts=takes_parts)
         raise placed from placed.__cause__
 
 

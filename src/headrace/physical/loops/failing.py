@@ -13,9 +13,11 @@ from headrace.semantics.failures import as_element_error
 __all__ = ["failure_of", "instead_of"]
 
 
-def failure_of(error: Exception, node: Map | Filter | Enumerate, block: Block, index: int) -> Failure:
-    """Returns the failure of an operation on an element of a block."""
-    placed = as_element_error(error, stage=node.label, origin=block.origin.describe(index))
+def failure_of(
+    error: Exception, node: Map | Filter | Enumerate, block: Block, index: int, *, takes_parts: bool = True
+) -> Failure:
+    """Returns the failure of an operation on an element of a block, whose parts its function gets as arguments."""
+    placed = as_element_error(error, stage=node.label, origin=block.origin.describe(index), takes_parts=takes_parts)
     return Failure(placed, block.cursor.advance(index), block.cursor.advance(index + 1), node)
 
 
@@ -28,4 +30,4 @@ def instead_of(node: Map, failure: Failure, block: Block, index: int) -> Rows | 
         instead = owned(instead)
         return Rows([packed(instead)])
     except Exception as another:  # noqa: BLE001 - a user's function may raise anything
-        return failure_of(another, node, block, index)
+        return failure_of(another, node, block, index, takes_parts=False)

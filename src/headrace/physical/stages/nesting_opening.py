@@ -168,7 +168,7 @@ class Opening:
 
     def failed(self, opener: Opener, error: Exception) -> Failure:
         """Makes the failure of an element whose dataset was not to be had."""
-        placed = as_element_error(error, stage=self.node.label, origin=opener.origin())
+        placed = as_element_error(error, stage=self.node.label, origin=opener.origin(), takes_parts=True)
         return Failure(placed, opener.cursor, opener.after)
 
     def _opened(self, opener: Opener, saved: State | None, room: int) -> Stage | Pieces | Failure:
