@@ -8,6 +8,7 @@
     |   the data is not what it should be
     +-- NotFoundError            (FileNotFoundError)  a file or saved thing that is not there
     +-- DataLossError            (OSError)            truncated, corrupt, or changed while it was read
+    |   +-- InputChangedError                         not what it was when the state was saved
     +-- DataError                (RuntimeError)       a user's function failed on one element
     +-- WorkerError              (RuntimeError)       a process that worked for the pipeline died
     |   the run came to an end
@@ -35,6 +36,7 @@ __all__ = [
     "DeadlineExceededError",
     "FailedPreconditionError",
     "HeadraceError",
+    "InputChangedError",
     "InternalError",
     "InvalidArgumentError",
     "MissingExtraError",
@@ -185,6 +187,10 @@ class NotFoundError(HeadraceError, FileNotFoundError):
 
 class DataLossError(HeadraceError, OSError):
     """Data is truncated, corrupt, or changed while it was read."""
+
+
+class InputChangedError(DataLossError):
+    """What a state goes on from is not what it was: no element's failure, so ``ignore_errors`` does not skip it, and mostly nothing follows."""
 
 
 class DataError(HeadraceError, RuntimeError):

@@ -5,21 +5,23 @@ What was only a fault of the moment has passed when the same state is loaded onc
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import headrace as hr
-from headrace.errors import DataError, DataLossError
+from headrace.errors import DataError, InputChangedError
 
 _EXECUTORS = ("inline", "thread")
 _SIZE = 12
 
 
 def failing_at(failing: set[int]) -> hr.Dataset:
-    """Ten numbers, some of them equal, of which those with an index in the set fail, whatever it holds when they are read."""
+    """Twelve numbers, some of them equal, of which those with an index in the set fail, whatever it holds when they are read."""
 
     def function(x: int) -> int:
         if x in failing:
@@ -36,7 +38,7 @@ def read(iterator: hr.DatasetIterator, most: int = 2 * _SIZE) -> list[Any]:
             found.append(int(next(iterator)))
         except StopIteration:
             break
-        except (DataError, DataLossError) as error:
+        except (DataError, InputChangedError) as error:
             found.append(type(error).__name__)
     return found
 
@@ -61,7 +63,7 @@ def test_what_fails_only_the_second_time_is_told(
         rest = read(iterator)
         saved = iterator.state_dict()
     alike = {x for x in before if x < seen} == {x for x in again if x < seen}
-    assert (rest == ["DataLossError"]) is not alike
+    assert (rest == ["InputChangedError"]) is not alike
     if alike:
         return
     assert saved["position"] == state["position"]
@@ -83,7 +85,42 @@ def test_the_error_names_what_failed_on_the_way(executor: str) -> None:
     with iter(dataset) as iterator:
         iterator.load_state_dict(state)
         with pytest.raises(
-            DataLossError, match=r"load it again if this has passed: .*element 2: ValueError: 2 is wrong"
+            InputChangedError, match=r"load it again if this has passed: .*element 2: ValueError: 2 is wrong"
         ):
             next(iterator)
         assert list(iterator) == []
+
+
+# What reads again on its way back what it had read, over a source that has fewer elements then.
+_READING_AGAIN: dict[str, Callable[[hr.Dataset], hr.Dataset]] = {
+    "from_generator": lambda ds: ds,
+    "unique": lambda ds: ds.unique(),
+    "shuffle": lambda ds: ds.shuffle(3, seed=1),
+    "shuffle of all": lambda ds: ds.shuffle(50, seed=1),
+    "unbatch": lambda ds: ds.map(lambda x: np.arange(x, x + 3)).unbatch(),
+    "window": lambda ds: ds.window(3, shift=1).flat_map(lambda window: window.batch(3)),
+    "pack": lambda ds: ds.map(lambda x: np.arange(2 + x % 2)).pack(8),
+    "flat_map": lambda ds: ds.flat_map(lambda x: hr.Dataset.range(x + 3)),
+}
+_IGNORING: dict[str, Callable[[hr.Dataset], hr.Dataset]] = {
+    "ignore_errors": lambda ds: ds.ignore_errors(),
+    "ignore_errors and a batch": lambda ds: ds.ignore_errors().map(lambda *_: 1).batch(2, drop_remainder=True),
+}
+
+
+@pytest.mark.parametrize("executor", [*_EXECUTORS, "subprocess"])
+@pytest.mark.parametrize("ignoring", sorted(_IGNORING))
+@pytest.mark.parametrize("operation", sorted(_READING_AGAIN))
+def test_who_ignores_errors_does_not_ignore_that_the_data_changed(operation: str, ignoring: str, executor: str) -> None:
+    length = [100]
+    dataset = _READING_AGAIN[operation](hr.Dataset.from_generator(lambda: iter(range(length[0]))))
+    dataset = _IGNORING[ignoring](dataset).with_options(hr.Options(executor=executor))
+    with iter(dataset) as iterator:
+        next(iterator)
+        next(iterator)
+        state = iterator.state_dict()
+    length[0] = 0
+    with iter(dataset) as iterator:
+        iterator.load_state_dict(state)
+        with pytest.raises(InputChangedError):
+            next(iterator)

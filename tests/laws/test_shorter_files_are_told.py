@@ -26,7 +26,7 @@ from tests.laws.elements import folder
 from tests.unit.io.http_server import WebServer, serving
 
 import headrace as hr
-from headrace.errors import DataLossError, HeadraceError, InvalidArgumentError
+from headrace.errors import DataLossError, HeadraceError, InputChangedError, InvalidArgumentError
 from headrace.testing.restoring import same
 
 Write = Callable[[Path, int], object]
@@ -309,7 +309,7 @@ def test_elements_delivered_out_of_order_that_are_not_there_any_more_are_told(af
     path.write_bytes(lines(3))
     elements, errors = rest(dataset.with_options(hr.Options(executor=after)), state)
     assert 0 in elements
-    assert [type(error) for error in errors] == [DataLossError]
+    assert [type(error) for error in errors] == [InputChangedError]
 
 
 @pytest.mark.parametrize("after", _EXECUTORS)

@@ -19,6 +19,7 @@ BUILT_INS = {
     "DeadlineExceededError": TimeoutError,
     "FailedPreconditionError": RuntimeError,
     "HeadraceError": Exception,
+    "InputChangedError": OSError,
     "InternalError": RuntimeError,
     "InvalidArgumentError": ValueError,
     "MissingExtraError": ImportError,

@@ -22,6 +22,8 @@ class Skipping(DatasetMixin):
         """Skips the elements that failed, and counts them in ``stats()``.
 
         An element fails as well where its function has not returned after ``timeout_s``, or ends its process again and again.
+        That a state goes on from other data than had been read (``InputChangedError``) is no element's failure, and not skipped; a file that is
+        shorter than it was is that file's, and is.
         ``map(..., on_error="skip")`` skips the failures of one map alone, and names them in the log.
 
         Args:

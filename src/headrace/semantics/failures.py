@@ -6,7 +6,7 @@ import os
 import re
 from typing import Final
 
-from headrace.errors import DataError, DataLossError, HeadraceError, InternalError, InvalidArgumentError, said
+from headrace.errors import DataError, HeadraceError, InputChangedError, InternalError, InvalidArgumentError, said
 from headrace.observe.frames_held import note_failed
 from headrace.plan.node import Node
 
@@ -64,7 +64,7 @@ def inside_element(error: HeadraceError, outer: str) -> HeadraceError:
     return error.with_place(stage=error.stage, origin=f"{error.origin} of {outer}")
 
 
-def input_changed(label: str, origin: str | None = None, *, failure: HeadraceError | None = None) -> DataLossError:
+def input_changed(label: str, origin: str | None = None, *, failure: HeadraceError | None = None) -> InputChangedError:
     """Makes the error of a resumed run whose input has other elements than had been read, as far as their number says.
 
     A failure is the last that came while they were read again: it may be what has changed.
@@ -74,7 +74,7 @@ def input_changed(label: str, origin: str | None = None, *, failure: HeadraceErr
     )
     if failure is not None:
         message += f", or load it again if this has passed: {failure}"
-    return DataLossError(message, stage=label, origin=origin)
+    return InputChangedError(message, stage=label, origin=origin)
 
 
 def not_run(node: Node) -> HeadraceError:

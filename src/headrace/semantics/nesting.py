@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.errors import DataLossError
+from headrace.errors import InputChangedError
 from headrace.observe.frames import holds
 from headrace.plan.nesting import FlatMap
 from headrace.plan.node import Node, no_dataset, plan_of
@@ -30,7 +30,7 @@ def made_plan(node: FlatMap, element: Any) -> Node:
     return plan
 
 
-def changed_since(node: FlatMap) -> DataLossError:
+def changed_since(node: FlatMap) -> InputChangedError:
     """Makes the error of a resumed run that does not find the element that had opened a dataset."""
     message = "the element that opened a dataset is not there any more: the data changed since the state was saved"
-    return DataLossError(message, stage=node.label)
+    return InputChangedError(message, stage=node.label)

@@ -11,7 +11,7 @@ import numpy as np
 from headrace.blocks.cursor import State
 from headrace.elements.leaf_arrays import plain_array
 from headrace.elements.structure import Element, TreeDef, flatten, paths_of
-from headrace.errors import DataLossError, InvalidArgumentError
+from headrace.errors import InputChangedError, InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.plan.packing import Pack
 
@@ -117,7 +117,7 @@ def pack_state(read: int, held: BinContents, position: Callable[[int], State]) -
     }
 
 
-def sequences_lost(label: str) -> DataLossError:
+def sequences_lost(label: str) -> InputChangedError:
     """Makes the error of a resumed run that does not find the sequences that were held."""
     message = "sequences that were held are not there any more: the data changed since the state was saved"
-    return DataLossError(message, stage=label)
+    return InputChangedError(message, stage=label)

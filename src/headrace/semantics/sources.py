@@ -12,7 +12,7 @@ from headrace.blocks.payload import IndexSource, Rows
 from headrace.elements.ownership import has_fixed_contents, read_only, read_only_array
 from headrace.elements.rows_and_columns import needs_rows, rows_of
 from headrace.elements.structure import LEAF, Element, TreeDef, normalize
-from headrace.errors import DataLossError, InternalError
+from headrace.errors import InputChangedError, InternalError
 from headrace.plan.node import Node
 from headrace.plan.sources import FromTensors, FromTensorSlices, RandomSource, Range
 from headrace.plan.storing import Stored
@@ -155,9 +155,9 @@ class RandomNumbers:
         return Columns(LEAF, [self._array(indices)])
 
 
-def fewer_elements(length: int, index: int) -> DataLossError:
+def fewer_elements(length: int, index: int) -> InputChangedError:
     """Makes the error of a source that has fewer elements than were read of it."""
-    return DataLossError(f"it has {length} elements, and reading is to go on at element {index}: it has changed")
+    return InputChangedError(f"it has {length} elements, and reading is to go on at element {index}: it has changed")
 
 
 def index_source(node: Node, context: RunContext) -> tuple[IndexSource, int | None]:

@@ -156,5 +156,5 @@ def too_few_elements(wanted: float, seen: int) -> FailedPreconditionError:
 
 
 def with_failure(failed: int, index: int) -> int:
-    """Returns what a state says of the elements that failed, with one more: a number, from 0 on, that two sets of indices do not share."""
+    """Returns what a state says of the elements that failed, with one more: a number, from 0 on, that two sets of indices hardly share."""
     return zlib.crc32(b"%d " % index, failed)

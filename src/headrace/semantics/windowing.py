@@ -8,7 +8,7 @@ from typing import Final
 from headrace.blocks.cursor import State
 from headrace.elements.rows_and_columns import rows_of_leaves
 from headrace.elements.structure import Element, TreeDef, unflatten
-from headrace.errors import DataLossError
+from headrace.errors import InputChangedError
 from headrace.observe.frames import holds
 from headrace.plan.node import Node, no_dataset, plan_of
 from headrace.plan.windowing import GroupByWindow, Window, WindowContents, WindowElements
@@ -47,10 +47,10 @@ def group_state(
     }
 
 
-def group_lost(label: str) -> DataLossError:
+def group_lost(label: str) -> InputChangedError:
     """Makes the error of a resumed run that does not find the elements that a group had held."""
     message = "elements that were held are not there any more: the data changed since the state was saved"
-    return DataLossError(message, stage=label)
+    return InputChangedError(message, stage=label)
 
 
 def window_element(node: Window, elements: WindowElements) -> Element:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, Unary
 from headrace.blocks.cursor import State
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, InputChangedError
 from headrace.log import LOG
 from headrace.observe.failures import Failures
 from headrace.plan.skipping import IgnoreErrors
@@ -26,6 +26,8 @@ class SkipFailuresStream(Unary):
         while True:
             try:
                 return self.input.next()
+            except InputChangedError:
+                raise
             except HeadraceError as error:
                 self.failures.note(error, "skipped")
                 if self.node.log_warning:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, State
-from headrace.errors import said
+from headrace.errors import InputChangedError, said
 from headrace.frozen import frozen
 from headrace.log import LOG
 from headrace.observe.failures import Failures
@@ -20,7 +20,7 @@ __all__ = ["BoundedSkipFailuresStage", "SkipFailuresStage"]
 
 
 class SkipFailuresStage(Stage):
-    """Skips failures. It adds nothing to the state: after a failure lies a position like any other.
+    """Skips failures of elements. It adds nothing to the state: after a failure lies a position like any other.
 
     Args:
         failures: where they are noted.
@@ -35,7 +35,7 @@ class SkipFailuresStage(Stage):
     def _pull(self, limit: int) -> Item:
         while True:
             item = self._read(self.inputs[0], limit)
-            if not isinstance(item, Failure):
+            if not isinstance(item, Failure) or isinstance(item.error, InputChangedError):
                 return item
             self.cursor = item.after
             self.meter.count_skipped(1)
