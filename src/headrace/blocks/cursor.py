@@ -15,6 +15,8 @@ import bisect
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+import numpy as np
+
 from headrace.frozen import frozen
 
 __all__ = [
@@ -116,7 +118,7 @@ class OffsetCursor:
     """Where output element i began at input element ``offsets[i]``; the last offset is the end of the block."""
 
     base: Cursor
-    offsets: Sequence[int]
+    offsets: Sequence[int] | np.ndarray
     index: int = 0
 
     def advance(self, count: int) -> OffsetCursor:
@@ -124,7 +126,7 @@ class OffsetCursor:
 
     def state(self) -> State:
         # A block's remainder may be shorter than a whole stride, so the end is clamped, not passed.
-        return self.base.advance(self.offsets[min(self.index, len(self.offsets) - 1)]).state()
+        return self.base.advance(int(self.offsets[min(self.index, len(self.offsets) - 1)])).state()
 
 
 @frozen

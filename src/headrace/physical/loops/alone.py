@@ -39,7 +39,7 @@ def mapped_alone(node: Map, block: Block, patience: Patience) -> tuple[list[Bloc
     loop = map_loop(has_tuples=block.payload.has_tuples)
     now_s, until_s, chunk = patience
     chunks = -(-len(rows) // chunk)
-    error = loop.run(iter(rows), None, -1, chunk, chunks, now_s, until_s, made, None, (node.function,), ())[3]
+    error = loop.run(iter(rows), None, -1, chunk, chunks, now_s, until_s, made, None, (node.function,), ())[2]
     if error is None:
         done = len(made)
         origin = block.origin if done == len(rows) else block.origin.subset(range(done))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -22,10 +22,13 @@ from headrace.observe.frames import Locals, holds, since
 from headrace.physical.loop_policy import Patience
 from headrace.physical.loops.failing import failure_of, instead_of
 from headrace.physical.loops.taken_apart import TakenApart
-from headrace.physical.loops.text import GENERIC, Head, Kind, Loop, Place, loop_of
+from headrace.physical.loops.text import GENERIC, KEPT, Head, Kind, Loop, loop_of
 from headrace.plan.elementwise import Enumerate, Filter, Map
 
 __all__ = ["Link", "Part", "Pass", "Taken", "Tally"]
+
+# The fate of an element that went past the loop and was dropped: who dropped it has counted it.
+_DROPPED: Final = 1
 
 
 @frozen
@@ -156,11 +159,8 @@ def _are_fixed(rows: Sequence[Element]) -> bool:
 def _at_element(at: Locals, place: Any) -> tuple[str, str]:
     """Returns the operation and the element at which a loop is, or stands before."""
     self: Pass = at["self"]
-    index, link = self.done, 0
-    if isinstance(place, Place):
-        index = self.reached if place.index is None else place.index
-        link = place.link
-    index = min(index, len(self.block) - 1)
+    link = place if isinstance(place, int) else 0
+    index = min(self.reached, len(self.block) - 1)
     return self.part.links[link].node.label, named(self.block.origin.describe(index), at["taken"].rows[index])
 
 
@@ -177,11 +177,10 @@ class Pass:
 
     __slots__ = (
         "_apart",
-        "_appended_before",
         "_begun",
+        "_fates",
         "_is_known",
         "_is_stacked",
-        "_kept",
         "_made",
         "_numbers",
         "_tally",
@@ -203,16 +202,17 @@ class Pass:
         self._is_stacked = is_stacked
         self._made: list[Element] = []  # of the piece that is not whole yet
         self._apart: TakenApart | None = None  # in place of that, where they are taken apart
-        self._kept: list[int] = []  # the indices of those, if there are filters
+        self._fates: list[int] = []  # of each element of that piece, if there are filters
         self._begun = 0  # the index of the first element of that piece
-        self._appended_before = 0
         self._is_known = True  # whether what was made is of the form that the loop checks
 
     @property
     def reached(self) -> int:
-        """The index of the element at which a loop is that does not count, for who looks from another thread."""
+        """The index of the first element that is not done, also while a loop runs, and for who looks from another thread."""
+        if self.part.filters:
+            return self._begun + len(self._fates)
         apart = self._apart  # looked at once, as another thread goes on
-        return self.done + len(self._made if apart is None else apart) - self._appended_before
+        return self._begun + len(self._made if apart is None else apart)
 
     def take_over(self, made: list[Element], error: Exception) -> None:
         """Takes in what a loop made of the first rows, in a part of one map, and how the next one failed."""
@@ -241,9 +241,8 @@ class Pass:
             # What comes after a result that is as it is goes on beside it.
             loop = part.loop(taken.head, is_stacked=self._is_stacked and not self._made)
             kinds = loop.kinds
-            results, made = self._results(loop)
-            self._appended_before = len(results)
-            index, link, value, error, dropped = loop.run(
+            made, before = self._results(loop), len(self._fates)
+            link, value, error = loop.run(
                 iterator,
                 next_seen,
                 self.done - 1,
@@ -252,15 +251,14 @@ class Pass:
                 now_s,
                 until_s,
                 made,
-                self._kept,
+                self._fates,
                 functions,
                 loop.constants,
             )
             stopped = link >= 0 or error is not None
-            appended = len(results) - self._appended_before
-            self._count(appended, dropped)
-            at = index if loop.counts else self.done + appended - (not stopped)
-            self.done, self._appended_before = at + 1, len(results)
+            at = self.reached
+            self._count(at - self.done, self._fates[before:] if before else self._fates)
+            self.done = at + stopped
             if error is not None:
                 self._failed(loop.failed_link(error), error, at)
             elif link == len(part.links):
@@ -274,23 +272,24 @@ class Pass:
                 break
         self._finish(self.done, kinds)
 
-    def _results(self, loop: Loop) -> tuple[list[Any], list[Any]]:
-        """Returns what gets something for each result of a loop, and where it puts them."""
+    def _results(self, loop: Loop) -> list[Any]:
+        """Returns where a loop puts its results."""
         if loop.apart is None:
             if self._apart is not None:
                 self._finish(self.done, None)
-            return self._kept if self.part.has_only_filters else self._made, self._made
+            return self._made
         if self._apart is None:
             self._apart = loop.apart.begin()
-        return self._apart.columns[-1], self._apart.columns
+        return self._apart.columns
 
-    def _count(self, appended: int, dropped: Sequence[int]) -> None:
+    def _count(self, done: int, fates: Sequence[int]) -> None:
+        """Counts what each link let through of so many elements; where there are filters, these are their fates."""
         passed, first, filters = self._tally.passed, self.part.first, self.part.filters
-        through = appended
-        for link in range(len(self.part.links) - 1, -1, -1):
-            passed[first + link] += through
+        through, dropped = done, bytearray(fates)
+        for link in range(len(self.part.links)):
             if link in filters:
-                through += dropped[filters.index(link)]
+                through -= dropped.count(filters.index(link) + 1)
+            passed[first + link] += through
 
     def _failed(self, link: int, error: Exception, index: int) -> None:
         """Takes in that a link failed on an element."""
@@ -314,7 +313,7 @@ class Pass:
         self._goes_on_as_rows(index)
         self._made.append(result)
         if self.part.filters:
-            self._kept.append(index)
+            self._fates.append(KEPT)
 
     def _goes_on_as_rows(self, index: int) -> None:
         """Ends a piece that is taken apart, before the element with that index, which is not."""
@@ -332,40 +331,57 @@ class Pass:
         for before in range(counted, link + 1):
             self._tally.passed[self.part.first + before] += 1
         one = Block(rows, self.block.cursor.advance(index), self.block.origin.subset(range(index, index + 1)))
-        for piece in self.part.went_past(link, one, index, self._numbers, self._tally):
-            if isinstance(piece, Block):
-                self._goes_on_as_rows(index)
-                self._made += piece.payload.rows()
-                self._is_known = False
-                if self.part.filters:
-                    self._kept.append(index)
-            else:
-                self._fails(piece, index)
+        pieces = self.part.went_past(link, one, index, self._numbers, self._tally)
+        if not pieces:
+            self._fates.append(_DROPPED)
+            return
+        (piece,) = pieces  # of one element
+        if not isinstance(piece, Block):
+            self._fails(piece, index)
+            return
+        self._goes_on_as_rows(index)
+        self._made += piece.payload.rows()
+        self._is_known = False
+        if self.part.filters:
+            self._fates.append(KEPT)
 
     def _finish(self, end: int, kinds: AbstractSet[type] | None) -> None:
         """Makes a piece of what there is; before ``end`` all was gone through."""
         begun, self._begun = self._begun, end
         apart, self._apart = self._apart, None
+        fates, self._fates = self._fates, []
+        made, self._made = self._made, []
+        offsets = _offsets_of_kept(fates, begun) if fates else None
+        most = None if offsets is None else len(offsets) - 1
         if apart is not None:
-            apart.even()
-        count = len(self._kept if self.part.filters else self._made if apart is None else apart)
+            apart.even(most)
+        count = len(made if apart is None else apart) if most is None else most
+        del made[count:]  # what has no fate, as there was no memory for that
         if not count:
             return
-        payload: Payload
-        if apart is None:
-            payload = Rows(self._made, kinds if self._is_known else None)
-        else:
-            payload = apart.payload(None) or Rows(apart.rows())
-        if self.part.filters:
-            # After the last one kept lies what was judged: it need not be judged again.
-            cursor: Cursor = OffsetCursor(self.block.cursor, [*self._kept, end])
-            indices = np.fromiter(self._kept, np.int64, count)
-            origin = self.block.origin.subset(indices)
+        block, payload = self.block, _payload_of(made, apart, kinds if self._is_known else None)
+        if offsets is not None:
+            cursor: Cursor = OffsetCursor(block.cursor, offsets)
+            origin = block.origin.subset(offsets[:-1])
             if self.part.has_only_filters:
-                payload = self.block.payload.subset(indices)
-        elif count == len(self.block):
-            cursor, origin = self.block.cursor, self.block.origin
+                payload = block.payload.subset(offsets[:-1])
+        elif count == len(block):
+            cursor, origin = block.cursor, block.origin
         else:
-            cursor, origin = self.block.cursor.advance(begun), self.block.origin.subset(range(begun, begun + count))
+            cursor, origin = block.cursor.advance(begun), block.origin.subset(range(begun, begun + count))
+        self._is_known = True
         self.pieces.append(Block(payload, cursor, origin))
-        self._made, self._kept, self._is_known, self._appended_before = [], [], True, 0
+
+
+def _offsets_of_kept(fates: Sequence[int], begun: int) -> np.ndarray:
+    """Returns where in a block elements are that were kept, from that index on, and where those with these fates end.
+
+    After the last one kept lies what was judged: it need not be judged again.
+    """
+    return np.flatnonzero(np.frombuffer(bytearray([*fates, KEPT]), np.uint8) == KEPT) + begun
+
+
+def _payload_of(made: list[Element], apart: TakenApart | None, kinds: AbstractSet[type] | None) -> Payload:
+    if apart is None:
+        return Rows(made, kinds)
+    return apart.payload(None) or Rows(apart.rows())

@@ -65,9 +65,10 @@ class TakenApart:
     def __len__(self) -> int:
         return len(self.columns[-1])
 
-    def even(self) -> None:
-        """Drops what was taken of an element of which something is missing, as there was no memory for it."""
+    def even(self, most: int | None = None) -> None:
+        """Drops what was taken of an element of which something is missing, as there was no memory for it; keeps so many at most."""
         whole = min(map(len, self.columns))
+        whole = whole if most is None else min(whole, most)
         for column in self.columns:
             del column[whole:]
 

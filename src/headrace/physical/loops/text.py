@@ -8,6 +8,7 @@
         x = f2(x)
         if not (type(x) is tuple and len(x) == 2 and type(x[0]) is k0 and type(x[1]) is k1): ...
         made.append(x)
+        fates.append(0)                              # where there are filters: one number for each element that is done
 
 Which link was at work where it stopped, or stands, is read from the line. So nothing is written down while elements come, and
 what is of its form is not looked at again. Who changes the text sees to what ``conditions`` counts: a row is held by its list
@@ -45,7 +46,7 @@ from headrace.physical.loops.forms import (
 from headrace.physical.loops.taken_apart import Apart
 from headrace.semantics.calls import is_true, packed
 
-__all__ = ["GENERIC", "Head", "Kind", "Known", "Loop", "Place", "compiled", "loop_of"]
+__all__ = ["GENERIC", "KEPT", "Head", "Kind", "Known", "Loop", "compiled", "loop_of"]
 
 
 # Parts that are named one by one in a call, which is quicker than unpacking; more would be a long text.
@@ -87,13 +88,8 @@ class Known:
 
 GENERIC: Final = Known()
 
-
-@frozen
-class Place:
-    """Where a loop stands: in which of its links, and at which element, where it counts them."""
-
-    link: int
-    index: int | None
+# The fate of an element that all filters let through; of one that is dropped, it is the number of the filter, counted from one.
+KEPT: Final = 0
 
 
 @frozen
@@ -101,22 +97,21 @@ class Loop:
     """A compiled loop.
 
     Attributes:
-        run: goes over rows. Called with an iterator over rows, what gives for each what a first filter sees of it, the index before the first, how many rows to take between two
-            looks at the clock, how many times, and when to end; the list ``made`` for results, ``kept`` for the indices of what filters
-            let through; the functions of the links, the first numbers of enumerates; and the constants. Returns the index, the
-            link, and where a result was not of its form: it, the row, and the type and the ``ids_of`` what was returned; the error, and how many each filter dropped.
+        run: goes over rows. Called with an iterator over rows, what gives for each what a first filter sees of it, the index before the
+            first, how many rows to take between two looks at the clock, how many times, and when to end; the list ``made`` for results,
+            ``fates`` for that of each element, where there are filters; the functions of the links, the first numbers of enumerates; and
+            the constants. Returns where a result was not of its form the link, else -1; it, the row, and the type and the ``ids_of``
+            what was returned; and the error.
         constants: what the text has names for.
         links: which link each line belongs to.
-        counts: whether it counts elements; else ``index`` stays what it was.
         kinds: the types of its results, where all are of the form that it checks.
         apart: how it takes them apart, into the columns that it gets for ``made``; one that it cannot take ends it behind the last link,
             with nothing but it.
     """
 
-    run: Callable[..., tuple[int, int, Any, Exception | None, tuple[int, ...]]]
+    run: Callable[..., tuple[int, Any, Exception | None]]
     constants: tuple[Any, ...]
     links: Sequence[int]
-    counts: bool
     kinds: frozenset[type] | None
     apart: Apart | None
 
@@ -132,7 +127,7 @@ def loop_of(head: Head, kinds: tuple[Kind, ...], known: tuple[Known, ...], apart
     writer = _Writer(head, kinds, known, apart)
     text, links = writer.written()
     function = _loop_function(text, tuple(links))
-    return Loop(function, tuple(writer.constants), links, writer.counts, writer.kinds, apart)
+    return Loop(function, tuple(writer.constants), links, writer.kinds, apart)
 
 
 # ------------------------------------------------------------------------------------------------ compiling
@@ -170,8 +165,9 @@ def compiled(text: str) -> Callable[..., Any]:
     return function
 
 
-def _place(links: Sequence[int], frame: FrameType) -> Place:
-    return Place(links[frame.f_lineno], frame.f_locals["index"] if "tracked" in frame.f_locals else None)
+def _place(links: Sequence[int], frame: FrameType) -> int:
+    """Returns the link at which a loop stands."""
+    return links[frame.f_lineno]
 
 
 # ------------------------------------------------------------------------------------------------ writing
@@ -183,7 +179,7 @@ class _Writer:
     def __init__(self, head: Head, kinds: Sequence[Kind], known: Sequence[Known], apart: Apart | None) -> None:
         self.constants: list[Any] = []
         self._apart = apart
-        self.counts = any(kind != "map" for kind in kinds)
+        self._counts = "enumerate" in kinds
         self._kinds = kinds
         self._known = known
         self._lines: list[str] = []
@@ -204,7 +200,7 @@ class _Writer:
         self._end()
         names = [f"f{link}" for link in range(len(self._kinds))]
         opening = [
-            "def loop(rows, next_seen, index, chunk, chunks, clock, until, made, kept, functions, constants):",
+            "def loop(rows, next_seen, index, chunk, chunks, clock, until, made, fates, functions, constants):",
             f" {''.join(f'{name}, ' for name in names)}= functions",
             *(
                 [f" {''.join(f'k{number}, ' for number in range(len(self.constants)))}= constants"]
@@ -216,19 +212,17 @@ class _Writer:
                 if self._apart
                 else []
             ),
-            *([" tracked = True"] if self.counts else []),
-            *(f" d{link} = 0" for link in self._filters),
             " try:",
             "  for _ in repeat(None, chunks):",
             "   for row in islice(rows, chunk):",
-            *(["    index += 1"] if self.counts else []),
+            *(["    index += 1"] if self._counts else []),
         ]
         closing = [
             "   if clock() > until:",
             "    break",
             " except Exception as error:",
-            f"  return index, -1, None, error, {self._dropped}",
-            f" return index, -1, None, None, {self._dropped}",
+            "  return -1, None, error",
+            " return -1, None, None",
             "",
         ]
         text = "\n".join([*opening, *self._lines, *closing])
@@ -240,10 +234,6 @@ class _Writer:
         if self._form is not None and (kinds := kinds_of(self._form)) is not None:
             return kinds
         return frozenset({tuple}) if self._kinds[-1] == "enumerate" else None
-
-    @property
-    def _dropped(self) -> str:
-        return f"({''.join(f'd{link}, ' for link in self._filters)})"
 
     def _add(self, link: int, text: str, *, deeper: int = 0) -> None:
         self._lines.append(" " * (self._indent + deeper) + text)
@@ -305,7 +295,7 @@ class _Writer:
         if not is_changeable or known.is_fresh:
             self._add(link, "x = own(x, row, lists=1)", deeper=1)
         self._add(link, "x = settle(x)", deeper=1)
-        self._add(link, f"return index, {link}, (x, row, kind, before), None, {self._dropped}", deeper=1)
+        self._add(link, f"return {link}, (x, row, kind, before), None", deeper=1)
         for line in copies:
             self._add(link, line)
         if let_go is not None:
@@ -328,7 +318,7 @@ class _Writer:
         if seen != self._variable:
             self._add(link, f"{seen} = None")  # its arrays are views of the element's, which others would seem to have
         self._add(link, "if answer is not True and (answer is False or not truth(answer)):")
-        self._add(link, f"d{link} += 1", deeper=1)
+        self._add(link, f"fates.append({self._filters.index(link) + 1})", deeper=1)
         self._add(link, "continue", deeper=1)
 
     def _read_only(self, link: int, expression: str, form: Form, views: list[str]) -> str:
@@ -372,7 +362,7 @@ class _Writer:
         elif not self._only_filters:
             self._add(last, f"made.append({self._variable})")
         if self._filters:
-            self._add(last, "kept.append(index)")
+            self._add(last, f"fates.append({KEPT})")
 
     def _take_apart(self, link: int, apart: Apart, otherwise: Sequence[str]) -> None:
         """Puts the leaves of the element into their columns; one of another form ends the loop, after those lines."""
@@ -381,7 +371,7 @@ class _Writer:
         let_go = [f"{' = '.join(text.variables)} = None"] if text.variables else []
         for line in [*let_go, *otherwise]:
             self._add(link, line, deeper=1)
-        self._add(link, f"return index, {link + 1}, {self._variable}, None, {self._dropped}", deeper=1)
+        self._add(link, f"return {link + 1}, {self._variable}, None", deeper=1)
         for line in text.lines():
             self._add(link, line)
 

@@ -137,7 +137,7 @@ class MappedForm(Form):
         left = iter(rows)
         for number, node in enumerate(self._nodes):
             part = itertools.islice(left, each)
-            error = run(part, None, -1, look, looks, now_s, until_s, made, None, (node.function,), ())[3]
+            error = run(part, None, -1, look, looks, now_s, until_s, made, None, (node.function,), ())[2]
             if error is not None or len(made) < (number + 1) * each:
                 mine = made[number * each :]
                 del made[number * each :]
