@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 from typing import Any, NamedTuple
 
+import hypothesis
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 import headrace as hr
 from headrace.errors import DataError, FailedPreconditionError, HeadraceError, InvalidArgumentError
@@ -85,6 +87,16 @@ def test_states_may_be_structures_of_arrays_and_texts() -> None:
 
 def test_each_epoch_of_a_scan_begins_anew() -> None:
     assert given(hr.Dataset.range(3).scan(0, running_sum).repeat(2)) == [0, 1, 3, 0, 1, 3]
+
+
+@hypothesis.given(st.sets(st.integers(0, 99)), st.sampled_from([1, 7, 32]))
+def test_outputs_of_a_scan_that_are_of_other_types_are_stacked_as_they_are(others: set[int], size: int) -> None:
+    def step(state: int, x: int) -> tuple[int, Any]:
+        return state + x, x + 0.5 if x in others else state
+
+    dataset = hr.Dataset.range(100).scan(0, step).batch(size)
+    found = everything(dataset.with_options(INLINE))
+    assert same(everything(dataset), found)
 
 
 def test_an_element_on_which_a_scan_fails_leaves_its_state_as_it_was() -> None:

@@ -10,7 +10,7 @@ from headrace.elements.structure import Element
 from headrace.frozen import frozen
 from headrace.physical.loop_policy import Patience
 from headrace.physical.loops.conditions import Conditions
-from headrace.physical.loops.forms import Form, TupleForm, can_be_changed, form_of
+from headrace.physical.loops.forms import Form, TupleForm, can_be_changed, form_of, kinds_of
 from headrace.physical.loops.text import compiled
 
 __all__ = ["ScanLoop", "scan_loop_like"]
@@ -18,10 +18,17 @@ __all__ = ["ScanLoop", "scan_loop_like"]
 
 @frozen
 class ScanLoop:
-    """A generated loop, and what its text has names for."""
+    """A generated loop.
+
+    Attributes:
+        function: it.
+        constants: what its text has names for.
+        kinds: the types of the outputs that it takes.
+    """
 
     function: Callable[..., Any]
     constants: tuple[Any, ...]
+    kinds: frozenset[type] | None
 
     def run(
         self,
@@ -74,7 +81,7 @@ def _loop_for(form: Form) -> ScanLoop:
         "  row = rows",
         "",
     ]
-    return ScanLoop(compiled("\n".join(text)), tuple(constants))
+    return ScanLoop(compiled("\n".join(text)), tuple(constants), kinds_of(form.parts[1]))
 
 
 def _parted(name: str, form: TupleForm, parts: Sequence[str], conditions: Conditions) -> list[str]:

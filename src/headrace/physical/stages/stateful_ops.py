@@ -185,9 +185,11 @@ class ScanOp:
 
     def run(self, payload: Payload, patience: Patience) -> Ran:
         states = self.memory.states  # of the run, from here on
+        loop, surprises = self._loop, self._surprises
         outputs, error = self._through(payload.rows(), states, patience)
         self.memory = _States(states[-1:])
-        return Ran(Rows(outputs), error)
+        kinds = loop.kinds if loop is not None and surprises == self._surprises else None  # where all went through it
+        return Ran(Rows(outputs, kinds), error)
 
     def end(self) -> None:
         pass

@@ -56,3 +56,10 @@ def test_it_hands_back_what_is_not(other: Any) -> None:
         assert surprise is not None
         assert surprise[0] == before
         assert surprise[1] is other
+
+
+@pytest.mark.parametrize("output", [1, 2.0, "a", (1, 2.0), (), (None, ("a", b"b"))])
+def test_it_says_of_which_types_its_outputs_are(output: Any) -> None:
+    loop = scan_loop_like(0, output)
+    assert loop is not None
+    assert loop.kinds == {type(output)}
