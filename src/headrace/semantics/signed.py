@@ -76,13 +76,13 @@ class Signed:
         """Returns whether arrays of this dtype and shape, which has axes, are what a leaf should be."""
         return self._leaves[leaf].fits_arrays({dtype}, {shape})
 
-    def array(self, leaf: int, leaves: list[Any]) -> np.ndarray:
-        """Fits a leaf in a run of elements, and stacks it.
+    def array(self, leaf: int, leaves: list[Any], kinds: AbstractSet[type]) -> np.ndarray:
+        """Fits a leaf in a run of elements, where it is of these types, and stacks it.
 
         Raises:
             ValueError, TypeError, LookupError, ArithmeticError: one does not fit; another may be told than the first.
         """
-        return self._leaves[leaf].array(leaves)
+        return self._leaves[leaf].array(leaves, kinds)
 
     def _columns(self, raw: list[Any]) -> list[list[Any]]:
         """Returns, for each leaf of the signature, what stands there in every element."""
@@ -205,13 +205,13 @@ class _Leaf:
         fitted = self.fitted
         return [fitted(leaf) for leaf in leaves]
 
-    def array(self, leaves: list[Any]) -> np.ndarray:
-        """Fits the leaf in a run of elements, and stacks it.
+    def array(self, leaves: list[Any], kinds: AbstractSet[type]) -> np.ndarray:
+        """Fits the leaf in a run of elements, where it is of these types, and stacks it.
 
         Raises:
             InvalidArgumentError: one does not fit, or they cannot be stacked.
         """
-        numbers = self._numbers(leaves, set(map(type, leaves)))
+        numbers = self._numbers(leaves, kinds)
         return stack(self.column(leaves)) if numbers is None else native(numbers)
 
     def _numbers(self, leaves: list[Any], kinds: AbstractSet[type]) -> np.ndarray | None:

@@ -175,12 +175,12 @@ def test_a_dict_comes_in_the_order_of_its_signature() -> None:
 @pytest.mark.parametrize("dtype", [np.int64, np.int32, np.float32, np.float64, np.dtype(">f4"), np.bool_, np.complex64])
 @pytest.mark.parametrize("leaves", [[1, 0, 1], [1.0, 0.5], [True, False], [np.float32(1.5), np.float32(2)], [1, 2.5]])
 def test_leaves_are_stacked_as_the_elements_that_they_become(dtype: np.dtype[Any], leaves: list[Any]) -> None:
-    signed = Signed(Spec((), dtype))
+    signed, kinds = Signed(Spec((), dtype)), set(map(type, leaves))
     rows, unfit = signed.rows(list(leaves))
     if unfit is not None:
         with pytest.raises(InvalidArgumentError):
-            signed.array(0, leaves)
+            signed.array(0, leaves, kinds)
         return
-    stacked, expected = signed.array(0, leaves), stack(rows)
+    stacked, expected = signed.array(0, leaves, kinds), stack(rows)
     assert stacked.dtype == expected.dtype
     assert stacked.tolist() == expected.tolist()

@@ -5,7 +5,8 @@ Of an array the bytes are taken as they come, whoever has it, too, and may fill 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
@@ -24,6 +25,8 @@ __all__ = ["SCALARS", "Apart", "Arrays", "TakenApart", "leaf_of"]
 
 # Larger ones are copied once and not twice: into arrays of their own, which are stacked.
 _MOST_BYTES: Final = 1024
+# The length and the size say what the shape is.
+_FEW_AXES: Final = 2
 # What a column holds as it came, and gives back.
 SCALARS: Final = frozenset({*PYTHON_NUMBERS, str, bytes, np.float32, np.int32, np.uint8})
 # And what it gives back as a Python number, of the same dtype where it is stacked.
@@ -36,6 +39,17 @@ class Arrays:
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
+
+    def conditions(self, name: str, constant: Callable[[Any], str]) -> list[str]:
+        """Returns what is asked of one, given what names a value in the text.
+
+        Few axes are asked for one by one: a shape is a new tuple of new ints, which takes longer than all else.
+        """
+        checks = [f"type({name}) is ndarray", f"{name}.dtype is {constant(self.dtype)}"]
+        if len(self.shape) > _FEW_AXES:
+            return [*checks, f"{name}.shape == {self.shape!r}"]
+        checks += [f"{name}.ndim == {len(self.shape)}", f"len({name}) == {self.shape[0]}"]
+        return checks if len(self.shape) == 1 else [*checks, f"{name}.size == {math.prod(self.shape)}"]
 
     def column(self, parts: list[bytes]) -> np.ndarray:
         """Returns the arrays that have these bytes as one, of its own memory."""
@@ -88,7 +102,7 @@ class TakenApart:
                 if isinstance(leaf, Arrays):
                     arrays.append(leaf.column(column))
                 else:
-                    arrays.append(stack(column) if signed is None else signed.array(number, column))
+                    arrays.append(stack(column, {leaf}) if signed is None else signed.array(number, column, {leaf}))
         except (HeadraceError, ValueError, TypeError, LookupError, ArithmeticError):
             return None
         return Columns(self._treedef, arrays)
@@ -122,51 +136,90 @@ class Apart:
         """Returns where elements are put that are taken next."""
         return TakenApart(self.treedef, self.leaves)
 
-    def text(self, element: str, constant: Callable[[Any], str]) -> ApartText:
-        """Returns how an element is taken apart, as text for a loop, given what names a value in it."""
-        text = ApartText(constant)
-        text.look_at(element, element, self.form, iter(self.leaves))
-        return text
+    def text(
+        self, element: str, constant: Callable[[Any], str], otherwise: Sequence[str], *, may_be_list: bool
+    ) -> list[str]:
+        """Returns the lines that take an element apart.
+
+        Args:
+            element: it.
+            constant: gives the name of a value in the text.
+            otherwise: what is done with one of another form; the last of these lines ends the loop.
+            may_be_list: whether one that is a tuple may have come as a list.
+        """
+        text = _ApartText(constant, may_be_list=may_be_list)
+        text.look_at(element, self.form, iter(self.leaves))
+        return text.lines(otherwise)
 
 
-class ApartText:
-    """The text that takes an element apart.
+# Stands for what is done with an element of another form.
+_OTHERWISE: Final = "otherwise"
 
-    Attributes:
-        checks: what is asked of it.
-        values: what is put into the column of each leaf.
-        variables: what it has names for besides.
-    """
 
-    def __init__(self, constant: Callable[[Any], str]) -> None:
-        self.checks: list[str] = []
-        self.values: list[str] = []
-        self.variables: list[str] = []
+class _ApartText:
+    """The text that takes an element apart."""
+
+    def __init__(self, constant: Callable[[Any], str], *, may_be_list: bool) -> None:
         self._constant = constant
+        self._may_be_list = may_be_list
+        self._lines: list[str] = []
+        self._variables: list[str] = []
+        self._checks: list[str] = []  # of the leaves
+        self._values: list[str] = []  # what is put into the column of each leaf
 
-    def look_at(self, first: str, name: str, form: Form, leaves: Iterator[type | Arrays]) -> None:
-        """Looks at a part of that form, which holds the next leaves; its first mention gives it its name."""
-        if isinstance(form, (TupleForm, DictForm)):
-            is_dict = isinstance(form, DictForm)
-            keys: tuple[Any, ...] = form.keys if isinstance(form, DictForm) else tuple(range(len(form.parts)))
-            self.checks.append(f"type({first}) is {'dict' if is_dict else 'tuple'}")
-            self.checks.append(f"(*{name},) == {keys!r}" if is_dict else f"len({name}) == {len(keys)}")
-            for key, part in sorted(zip(keys, form.parts, strict=True), key=lambda item: item[0]):
-                self.variables.append(variable := f"y{len(self.variables)}")
-                self.look_at(f"({variable} := {name}[{key!r}])", variable, part, leaves)
-            return
-        leaf = next(leaves)
-        if isinstance(leaf, Arrays):
-            of_array = f"{name}.dtype is {self._constant(leaf.dtype)}", f"{name}.shape == {leaf.shape!r}"
-            self.checks += [f"type({first}) is ndarray", *of_array]
-            self.values.append(f"{name}.tobytes()")
+    def look_at(self, name: str, form: Form, leaves: Iterator[type | Arrays]) -> None:
+        """Looks at a part of that name and form, which holds the next leaves."""
+        if isinstance(form, DictForm):
+            self._look_at_dict(name, form, leaves)
+        elif isinstance(form, TupleForm):
+            self._look_at_tuple(name, form, leaves)
+        elif isinstance(leaf := next(leaves), Arrays):
+            self._checks += leaf.conditions(name, self._constant)
+            self._values.append(f"{name}.tobytes()")
         else:
-            self.checks.append(f"type({first}) is {self._constant(leaf)}")
-            self.values.append(name)
+            self._checks.append(f"type({name}) is {self._constant(leaf)}")
+            self._values.append(name)
 
-    def lines(self) -> list[str]:
-        """Returns the lines that put the leaves into their columns."""
-        return [f"c{number}.append({value})" for number, value in enumerate(self.values)]
+    def _look_at_tuple(self, name: str, form: TupleForm, leaves: Iterator[type | Arrays]) -> None:
+        """Takes a tuple apart, whose number of parts is not asked for: to be ready for another one costs nothing."""
+        is_whole = not self._lines
+        if is_whole and self._may_be_list:
+            self._lines += [f"if type({name}) is not tuple:", f" if type({name}) is not list:", f"  {_OTHERWISE}"]
+            self._lines.append(f" {name} = tuple({name})")
+        else:
+            self._lines += [f"if type({name}) is not tuple:", f" {_OTHERWISE}"]
+        parts = [self._variable() for _ in form.parts]
+        if parts:
+            taken = f" {''.join(f'{part}, ' for part in parts)}= {name}"
+            self._lines += ["try:", taken, "except ValueError:", f" {_OTHERWISE}"]
+        else:
+            self._lines += [f"if {name}:", f" {_OTHERWISE}"]
+        for part, below in zip(parts, form.parts, strict=True):
+            self.look_at(part, below, leaves)
+
+    def _look_at_dict(self, name: str, form: DictForm, leaves: Iterator[type | Arrays]) -> None:
+        self._lines += [f"if not (type({name}) is dict and (*{name},) == {form.keys!r}):", f" {_OTHERWISE}"]
+        for key, below in sorted(zip(form.keys, form.parts, strict=True), key=lambda item: item[0]):
+            part = self._variable()
+            self._lines.append(f"{part} = {name}[{key!r}]")
+            self.look_at(part, below, leaves)
+
+    def _variable(self) -> str:
+        self._variables.append(f"y{len(self._variables)}")
+        return self._variables[-1]
+
+    def lines(self, otherwise: Sequence[str]) -> list[str]:
+        """Returns the lines, of which the last ones put the leaves into their columns."""
+        lines = [*self._lines, f"if not ({' and '.join(self._checks)}):", f" {_OTHERWISE}"]
+        let_go = (
+            [f"{' = '.join(self._variables)} = None"] if self._variables else []
+        )  # or it would seem to be somebody's
+        written: list[str] = []
+        for line in lines:
+            text = line.lstrip()
+            indent = line[: len(line) - len(text)]
+            written += [indent + other for other in (*let_go, *otherwise)] if text == _OTHERWISE else [line]
+        return [*written, *(f"c{number}.append({value})" for number, value in enumerate(self._values))]
 
 
 def _is_plain(form: Form) -> bool:

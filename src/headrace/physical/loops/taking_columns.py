@@ -7,7 +7,7 @@
             y0, y1 = x
         except ValueError:
             return SURPRISED, x
-        if not (type(y0) is ndarray and y0.dtype is k0 and y0.shape == k1 and type(y1) is k2):
+        if not (type(y0) is ndarray and y0.dtype is k0 and y0.ndim == 1 and len(y0) == 8 and type(y1) is k1):
             return SURPRISED, x
         c0.append(y0.tobytes())                      # the generator may fill it again
         c1.append(y1)
@@ -46,8 +46,7 @@ class ColumnTaking:
     def __init__(self, treedef: TreeDef, keys: tuple[Any, ...] | None, leaves: tuple[type | Arrays, ...]) -> None:
         self._treedef = treedef
         self._leaves = leaves
-        self._constants = tuple(value for leaf in leaves for value in _constants_of(leaf))
-        self._run = _loop_of(treedef.type, keys, tuple(isinstance(leaf, Arrays) for leaf in leaves))
+        self._run, self._constants = _loop_of(treedef.type, keys, leaves)
 
     @classmethod
     def of(cls, element: Element, signed: Signed | None) -> ColumnTaking | None:
@@ -98,20 +97,23 @@ class ColumnTaking:
                 return why, value
 
 
-def _constants_of(leaf: type | Arrays) -> tuple[Any, ...]:
-    return (leaf.dtype, leaf.shape) if isinstance(leaf, Arrays) else (leaf,)
-
-
 @functools.lru_cache(maxsize=128)
 def _loop_of(
-    kind: type | None, keys: tuple[Any, ...] | None, are_arrays: tuple[bool, ...]
-) -> Callable[..., tuple[int, Any]]:
-    names = [f"y{number}" for number in range(len(are_arrays))]
-    checks, lines, count = _of_each_leaf(names, are_arrays)
+    kind: type | None, keys: tuple[Any, ...] | None, leaves: tuple[type | Arrays, ...]
+) -> tuple[Callable[..., tuple[int, Any]], tuple[Any, ...]]:
+    """Returns the loop, and what its text has names for."""
+    names = [f"y{number}" for number in range(len(leaves))]
+    constants: list[Any] = []
+
+    def constant(value: Any) -> str:
+        constants.append(value)
+        return f"k{len(constants) - 1}"
+
+    checks, lines = _of_each_leaf(names, leaves, constant)
     text = [
         "def loop(elements, columns, chunk, chunks, clock, until, constants):",
-        f" {''.join(f'k{number}, ' for number in range(count))}= constants",
-        f" {''.join(f'c{number}, ' for number in range(len(are_arrays)))}= columns",
+        f" {''.join(f'k{number}, ' for number in range(len(constants)))}= constants",
+        f" {''.join(f'c{number}, ' for number in range(len(leaves)))}= columns",
         " last = columns[-1]",
         " wanted = len(last)",
         " for _ in repeat(None, chunks):",
@@ -128,7 +130,7 @@ def _loop_of(
         f" return {DONE}, None",
         "",
     ]
-    return compiled("\n".join(text))
+    return compiled("\n".join(text)), tuple(constants)
 
 
 def _parted(kind: type | None, keys: tuple[Any, ...] | None, names: list[str]) -> list[str]:
@@ -147,16 +149,16 @@ def _parted(kind: type | None, keys: tuple[Any, ...] | None, names: list[str]) -
     return ["if type(x) is not tuple:", surprised, "try:", taken, "except ValueError:", surprised]
 
 
-def _of_each_leaf(names: list[str], are_arrays: tuple[bool, ...]) -> tuple[list[str], list[str], int]:
-    """Returns what is asked of the leaves of an element, the lines that put them into their columns, and how many constants these have."""
+def _of_each_leaf(
+    names: list[str], leaves: tuple[type | Arrays, ...], constant: Callable[[Any], str]
+) -> tuple[list[str], list[str]]:
+    """Returns what is asked of the leaves of an element, and the lines that put them into their columns."""
     checks: list[str] = []
     lines: list[str] = []
-    count = 0
-    for number, (name, is_array) in enumerate(zip(names, are_arrays, strict=True)):
-        if is_array:
-            checks += [f"type({name}) is ndarray", f"{name}.dtype is k{count}", f"{name}.shape == k{count + 1}"]
+    for number, (name, leaf) in enumerate(zip(names, leaves, strict=True)):
+        if isinstance(leaf, Arrays):
+            checks += leaf.conditions(name, constant)
         else:
-            checks.append(f"type({name}) is k{count}")
-        lines.append(f"c{number}.append({name}.tobytes())" if is_array else f"c{number}.append({name})")
-        count += 1 + is_array
-    return checks, lines, count
+            checks.append(f"type({name}) is {constant(leaf)}")
+        lines.append(f"c{number}.append({name}{'.tobytes()' if isinstance(leaf, Arrays) else ''})")
+    return checks, lines

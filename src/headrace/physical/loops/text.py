@@ -267,9 +267,6 @@ class _Writer:
         known = self._known[link]
         self._variable, self._form, self._head, self._number = "x", known.form, Head(None), None
         if self._apart is not None and link == len(self._kinds) - 1:  # whoever else has it
-            if isinstance(self._apart.form, TupleForm):
-                self._add(link, "if type(x) is list:")
-                self._add(link, "x = tuple(x)", deeper=1)
             self._take_apart(link, self._apart, ["x = own(x, row, lists=1)", "x = settle(x)"])
             return
         if known.form is None:
@@ -366,13 +363,9 @@ class _Writer:
 
     def _take_apart(self, link: int, apart: Apart, otherwise: Sequence[str]) -> None:
         """Puts the leaves of the element into their columns; one of another form ends the loop, after those lines."""
-        text = apart.text(self._variable, self._constant)
-        self._add(link, f"if not ({' and '.join(text.checks)}):")
-        let_go = [f"{' = '.join(text.variables)} = None"] if text.variables else []
-        for line in [*let_go, *otherwise]:
-            self._add(link, line, deeper=1)
-        self._add(link, f"return {link + 1}, {self._variable}, None", deeper=1)
-        for line in text.lines():
+        otherwise = [*otherwise, f"return {link + 1}, {self._variable}, None"]
+        may_be_list = self._kinds[link] == "map"
+        for line in apart.text(self._variable, self._constant, otherwise, may_be_list=may_be_list):
             self._add(link, line)
 
 

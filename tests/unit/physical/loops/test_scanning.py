@@ -62,4 +62,4 @@ def test_it_hands_back_what_is_not(other: Any) -> None:
 def test_it_says_of_which_types_its_outputs_are(output: Any) -> None:
     loop = scan_loop_like(0, output)
     assert loop is not None
-    assert loop.kinds == {type(output)}
+    assert loop.kinds == frozenset({type(output)})
