@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -768,7 +769,8 @@ def test_results_that_are_stacked_come_in_columns_until_too_many_are_of_another_
             raise ValueError("fifty-five")
         return (buffer, n) if n in (70, 71) or (n >= 150 and n // 20 % 2) else {"b": buffer, "a": str(n)}
 
-    chain = Chain([mapped(lambda n: n), kept(lambda n: n % 10 > 0), mapped(make)], LoopPolicy(probed=1))
+    policy = LoopPolicy(probed=1, patience_s=math.inf)  # all of a block, however slow the machine is
+    chain = Chain([mapped(lambda n: n), kept(lambda n: n % 10 > 0), mapped(make)], policy)
     made, are_columns = in_columns(chain, range(300))
     assert sum(are_columns) > 5
     assert not any(are_columns[-4:])  # four came that were of another form
