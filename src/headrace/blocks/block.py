@@ -6,9 +6,8 @@ of an element that could not be made. Blocks never contain one.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
-
-import numpy as np
 
 from headrace.blocks.cursor import Cursor, JoinedCursor
 from headrace.blocks.joining import join
@@ -51,7 +50,7 @@ def joined_block(blocks: Sequence[Block]) -> Block:
     if not blocks:
         raise InternalError("no blocks to join")
     lengths = [len(block) for block in blocks]
-    starts = [0, *np.cumsum(lengths).tolist()]
+    starts = [*itertools.accumulate(lengths, initial=0)]
     # The last piece is the position after all of them, so that advancing to the end is exact.
     pieces = [*(block.cursor for block in blocks), blocks[-1].after]
     return Block(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 from collections.abc import Sequence
 from typing import Final, Protocol
 
@@ -178,7 +179,7 @@ class JoinedOrigin:
         """Joins the origins of pieces of these lengths."""
         if len(pieces) == 1:
             return pieces[0]
-        starts = [0, *np.cumsum(lengths).tolist()]
+        starts = [*itertools.accumulate(lengths, initial=0)]
         return cls(starts, pieces, range(starts[-1]))
 
     def subset(self, indices: Indices) -> JoinedOrigin:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 from collections.abc import Sequence
 from typing import Final
 
@@ -156,7 +157,7 @@ def _joined_slices(rows: Rows) -> tuple[Columns, Sequence[int]] | None:
     arrays = [np.concatenate(column) for column in leaves]
     if may_refuse(treedef) or needs_rows(arrays):
         return None
-    starts: list[int] = np.cumsum([0, *lengths]).tolist()
+    starts = [*itertools.accumulate(lengths, initial=0)]
     return Columns(treedef, arrays), starts
 
 
