@@ -8,13 +8,15 @@ import socket
 import struct
 import weakref
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Self
 
 from headrace.errors import ResourceExhaustedError
 from headrace.processes.descriptors import refused_by_system
 
 __all__ = ["Connection", "connected"]
 
+# Of every end: Python asks the system for each of these where it is not told.
+_KIND: Final = (getattr(socket, "AF_UNIX", socket.AF_INET), socket.SOCK_STREAM, 0)
 _HEAD: Final = struct.Struct("!QI")
 _MOST_DESCRIPTORS: Final = 64
 _AT_ONCE: Final = 1 << 20
@@ -48,8 +50,13 @@ class Connection:
     """
 
     def __init__(self, end: socket.socket) -> None:
-        self._socket = _End(fileno=end.detach())
+        self._socket = _End(*_KIND, fileno=end.detach())
         _open.add(self)
+
+    @classmethod
+    def received(cls, descriptor: int) -> Self:
+        """Returns the end of which this process was sent a descriptor, which it takes over."""
+        return cls(socket.socket(*_KIND, fileno=descriptor))
 
     def fileno(self) -> int:
         """Returns the descriptor, for who waits on several."""

@@ -11,7 +11,6 @@ import io
 import os
 import pickle
 import signal
-import socket
 import sys
 import threading
 from collections.abc import Callable
@@ -42,7 +41,7 @@ def main() -> None:
     _prepare()
     talk, life = map(int, sys.argv[1].split(","))
     lifeline = Lifeline(life)
-    connection = Connection(socket.socket(fileno=talk))
+    connection = Connection.received(talk)
     os.set_inheritable(connection.fileno(), False)
     desk = _served(connection)
     # The trainer has ended, or needs this process no more: what runs is ended, and what does not end is left.

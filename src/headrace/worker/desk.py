@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import pickle
 import select
-import socket
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -55,7 +55,7 @@ class Desk:
         self._left: set[int] = set()  # runs that are being ended
         self._counting = threading.Lock()
         self._works = 0  # runs, and threads that call functions
-        self._idle: threading.Timer | None = None
+        self._idle_since_s: float | None = None
         logging.getLogger().addHandler(_Telling(answer))
         logging.getLogger().setLevel(level)
 
@@ -67,8 +67,9 @@ class Desk:
         self._try(number, word, values, descriptors)
 
     def wait(self, connection: Connection) -> None:
-        """Waits for a question; ends the runs meanwhile whose readers are gone."""
+        """Waits for a question; ends the runs meanwhile whose readers are gone, and the process when nobody has needed it for a while."""
         while True:
+            self._leave_if_idle()
             poll = select.poll()
             poll.register(connection.fileno(), select.POLLIN)
             runs = {
@@ -77,7 +78,7 @@ class Desk:
             runs.pop(-1, None)  # one that another thread has just closed
             for descriptor in runs:
                 poll.register(descriptor, 0)  # its end alone
-            found = [descriptor for descriptor, _ in poll.poll()]
+            found = [descriptor for descriptor, _ in poll.poll(1e3 * self._may_wait_s())]
             if connection.fileno() in found:
                 return  # a question may be about a run whose reader has gone behind it
             for descriptor in found:
@@ -111,7 +112,7 @@ class Desk:
 
         self._begin_work()
         become(WorkerInfo(0, 1, "subprocess"))
-        connection = Connection(socket.socket(fileno=descriptor))
+        connection = Connection.received(descriptor)
         memory = self._slabs.pop(slab, None)
         try:
             decoded: RunOrder = pickle.loads(order)
@@ -124,7 +125,7 @@ class Desk:
     def _serve(self, segment_bytes: int, info: WorkerInfo, descriptor: int, progress: int, stacks: int) -> None:
         self._begin_work()
         become(info)
-        connection = Connection(socket.socket(fileno=descriptor))
+        connection = Connection.received(descriptor)
         _in_thread(self._serve_until_it_is_left, connection, Progress.received(progress), stacks, segment_bytes)
 
     def _serve_until_it_is_left(
@@ -212,21 +213,23 @@ class Desk:
     def _begin_work(self) -> None:
         with self._counting:
             self._works += 1
-            if self._idle is not None:
-                self._idle.cancel()
+            self._idle_since_s = None
 
     def _end_work(self) -> None:
         with self._counting:
             self._works -= 1
             if not self._works and not self._keeps_epochs():
-                self._idle = threading.Timer(_IDLE_S, self._leave_if_idle)
-                self._idle.name, self._idle.daemon = "headrace-idle", True
-                self._idle.start()
+                self._idle_since_s = time.monotonic()
+
+    def _may_wait_s(self) -> float:
+        """Returns how long nothing has to be looked at, not even work that another thread ends meanwhile."""
+        since_s = self._idle_since_s
+        return _IDLE_S if since_s is None else max(0.0, since_s + _IDLE_S - time.monotonic())
 
     def _leave_if_idle(self) -> None:
-        with self._counting:
-            if not self._works:
-                leave(NOT_NEEDED)
+        since_s = self._idle_since_s
+        if since_s is not None and time.monotonic() - since_s >= _IDLE_S:
+            leave(NOT_NEEDED)
 
     def close(self) -> None:
         """Ends all runs."""
