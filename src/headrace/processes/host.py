@@ -50,16 +50,22 @@ class Gone(HeadraceError, RuntimeError):  # noqa: N818 - it is news, which its h
 
 
 class Answer:
-    """What a process says to one question."""
+    """What a process says to one question: what came is made again by who wants it, and what nobody wants never is."""
 
     def __init__(self) -> None:
         self.is_there = Latch("an answer of the process beside this one")
-        self.value: Any = None
-        self.error: BaseException | None = None
+        self._came: tuple[memoryview, str] | None = None
+        self._value: Any = None
+        self._error: BaseException | None = None
 
-    def set(self, value: Any, error: BaseException | None = None) -> None:
-        """Gives it to all who wait."""
-        self.value, self.error = value, error
+    def hear(self, said: memoryview, process: str) -> None:
+        """Gives what a process said to all who wait."""
+        self._came = said, process
+        self.is_there.set()
+
+    def fail(self, error: BaseException) -> None:
+        """Gives all who wait an error instead."""
+        self._error = error
         self.is_there.set()
 
     def wait(self, patience_s: float | None = None) -> Any:
@@ -71,9 +77,21 @@ class Answer:
         """
         if not self.is_there.wait(patience_s):
             raise Gone("the process beside the trainer does not answer")
-        if self.error is not None:
-            raise self.error
-        return self.value
+        if (came := self._came) is not None:
+            self._value, self._error = _made_again(*came)
+            self._came = None
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+
+def _made_again(said: memoryview, process: str) -> tuple[Any, BaseException | None]:
+    """Returns what was said, or the error that was."""
+    try:
+        succeeded, value = pickle.loads(said)
+    except Exception as error:  # noqa: BLE001 - classes of the user's may raise anything
+        succeeded, value = False, sent_error(error)
+    return (value, None) if succeeded else (None, received_error(value, process))
 
 
 class _Line:
@@ -103,18 +121,12 @@ class _Line:
             self._see_it_end()
 
     def _hear(self, message: bytearray) -> None:
-        number = int.from_bytes(message[:8], "big")
-        answer = self.answers.pop(number, None)
-        try:
-            succeeded, value = pickle.loads(memoryview(message)[8:])
-            if number == LOGGED:
-                _log(value)
-        except Exception as error:  # noqa: BLE001 - classes of the user's, and handlers of its log, may raise anything
-            succeeded, value = False, sent_error(error)
-        if answer is not None and succeeded:
-            answer.set(value)
-        elif answer is not None:
-            answer.set(None, received_error(value, f"process {self.process.pid}"))
+        number, said = int.from_bytes(message[:8], "big"), memoryview(message)[8:]
+        if number == LOGGED:
+            with contextlib.suppress(Exception):  # handlers of the user's log may raise anything
+                _log(pickle.loads(said)[1])
+        elif (answer := self.answers.pop(number, None)) is not None:
+            answer.hear(said, f"process {self.process.pid}")
 
     def _see_it_end(self) -> None:
         """Waits for its end, and tells all who wait for it."""
@@ -138,7 +150,7 @@ class _Line:
         for number in list(self.answers):
             answer = self.answers.pop(number, None)
             if answer is not None:
-                answer.set(None, Gone(f"the process beside the trainer {self.how_it_ended()}"))
+                answer.fail(Gone(f"the process beside the trainer {self.how_it_ended()}"))
 
     def how_it_ended(self) -> str:
         code = self.process.returncode

@@ -17,13 +17,13 @@ class Setting(NamedTuple):
     Attributes:
         path: where modules are looked for.
         folder: the current one; None where it is there no more.
-        variables: of the environment.
+        variables: of the environment, as the system has them.
         depth: how deep functions may call one another; plans make room for themselves wherever they are.
     """
 
     path: tuple[str, ...]
     folder: str | None
-    variables: frozenset[tuple[str, str]]
+    variables: frozenset[tuple[bytes, bytes]]
     depth: int
 
     @classmethod
@@ -33,7 +33,9 @@ class Setting(NamedTuple):
             folder = os.getcwd()  # noqa: PTH109 - a text is sent
         except FileNotFoundError:
             folder = None
-        return cls(tuple(sys.path), folder, frozenset(os.environ.items()), limit_beside_plans())
+        # Each run compares them: to make texts of all took a fifth of what begins one in the trainer.
+        variables = frozenset(os.environ._data.items())  # type: ignore[attr-defined]  # noqa: SLF001 - no other way has the bytes
+        return cls(tuple(sys.path), folder, variables, limit_beside_plans())
 
     def changes_since(self, before: Setting) -> Changes:
         """Returns what is not as it was."""
@@ -41,8 +43,8 @@ class Setting(NamedTuple):
             None if self.path == before.path else self.path,
             None if self.folder == before.folder else self.folder,
             {
-                **{name: None for name, _ in before.variables - self.variables},
-                **dict(self.variables - before.variables),
+                **{os.fsdecode(name): None for name, _ in before.variables - self.variables},
+                **{os.fsdecode(name): os.fsdecode(value) for name, value in self.variables - before.variables},
             },
             None if self.depth == before.depth else self.depth,
         )
