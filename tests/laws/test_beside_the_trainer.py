@@ -12,6 +12,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from tests.laws.elements import shuffled_few
 from tests.laws.hosts import Hosts, one_process_for_plans
+from tests.laws.jumping import QuickClock
 from tests.laws.plans import Recipe, recipe_of, recipes, unordered_recipes
 from tests.laws.running import (
     LIMIT,
@@ -135,11 +136,18 @@ def test_datasets_that_processes_open_and_read_go_on_from_any_state_there_and_he
 
 
 @settings(max_examples=(settings().max_examples + 5) // 6)
-@given(recipe=recipes(), way=ways(), other=ways(), dice=st.randoms(use_true_random=False))
+@given(
+    recipe=recipes(),
+    way=ways(),
+    other=ways(),
+    dice=st.randoms(use_true_random=False),
+    are_positions_told=st.booleans(),  # before a process dies, as in runs that last
+)
 def test_what_a_killed_process_had_made_comes_once_and_in_its_place(
-    recipe: Recipe, way: Way, other: Way, dice: random.Random
+    recipe: Recipe, way: Way, other: Way, dice: random.Random, are_positions_told: bool
 ) -> None:
     assume(is_in_files(recipe))
+    way = dataclasses.replace(way, clock=QuickClock() if are_positions_told else None)
     came: list[Any] = []
     states: list[tuple[int, Any]] = []
     with running(recipe.build(), elsewhere(way)) as iterator:

@@ -43,8 +43,10 @@ __all__ = ["ServedRun"]
 _BLOCK_S: Final = 0.004
 # A piece of shared memory is at least this part of the budget, where that is less than usual.
 _SEGMENTS: Final = 16
-# To tell positions may take this part of the time; to send and to read them takes as long once more.
+# To tell positions may take this part of the time; to send and to read them takes as long once more. Nor are they told more often than this: another
+# process takes three times as long to start as it then takes to make again what was made since.
 _TELLING: Final = 0.01
+_TELLING_S: Final = 0.1
 
 
 class _NoReaderError(Exception):
@@ -96,7 +98,8 @@ class ServedRun:
         self._unused = self.run.gathering("shared memory")
         slab.use_segments_of(self.run.ram_budget_bytes // _SEGMENTS)
         self._on_the_way: deque[int] = deque()  # how many bytes each item has
-        self._told_s = self._telling_s = 0.0
+        self._now_s = order.policy.clock.now_s
+        self._told_s, self._telling_s = self._now_s(), 0.0
         self._begun = Latch("the beginning of the run")
         self._start: Cursor | None = None
         self._refused: BaseException | None = None
@@ -280,15 +283,15 @@ class ServedRun:
 
     def _known_after(self, item: BlockOrFailure, places: int) -> Known | None:
         """Returns the position behind an item, unless that was told so lately that to write it down takes too much of the time."""
-        now_s = time.perf_counter()
-        if self._order.is_ordered and (now_s - self._told_s) * _TELLING < self._telling_s:
+        now_s = self._now_s()
+        if self._order.is_ordered and now_s - self._told_s < max(_TELLING_S, self._telling_s / _TELLING):
             return None
         try:
             position = item.after.state()
             known = Known(in_pieces(position), self.caches(), places)
         except HeadraceError:  # a generator's state_dict fails, which a caller is told who asks for the state
             return None
-        self._told_s = time.perf_counter()
+        self._told_s = self._now_s()
         self._telling_s = self._told_s - now_s
         return known
 
