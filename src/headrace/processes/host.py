@@ -42,7 +42,6 @@ _PATIENCE_S: Final = 5.0
 _PROGRAM: Final = "import sys; sys.path[:] = sys.argv[2:]; from headrace.worker.__main__ import main; main()"
 # Python hashes texts otherwise in each process, and one element's must not depend on which process made it.
 _HASHING: Final = {"PYTHONHASHSEED": str(int.from_bytes(os.urandom(4), "big"))}
-_WARNING: Final = 30  # logging's own, which need not be imported to begin
 
 
 class Gone(HeadraceError, RuntimeError):  # noqa: N818 - it is news, which its hearers act on
@@ -195,7 +194,7 @@ class Host:
         _lines.add(self._line)
         self._line.listener.start()
         self.setting = now = Setting.now()
-        self.tell("begin", Changes(now.path, now.folder, {}, now.depth), sys.argv, _level())
+        self.tell("begin", Changes(now.path, now.folder, {}, now.depth, dict(now.levels)), sys.argv)
 
     @property
     def pid(self) -> int:
@@ -365,9 +364,3 @@ def _log(record: Mapping[str, Any]) -> None:
     logger = logging.getLogger(record["name"])
     if logger.isEnabledFor(record["levelno"]):
         logger.handle(logging.makeLogRecord(dict(record)))
-
-
-def _level() -> int:
-    """Returns from which level on headrace's log is kept."""
-    logging = sys.modules.get("logging")
-    return _WARNING if logging is None else logging.getLogger("headrace").getEffectiveLevel()

@@ -1,14 +1,16 @@
-"""What a program may change while a process of its own is there: where modules and files are looked for, the environment."""
+"""What a program may change while a process of its own is there: where modules and files are looked for, the environment, what is logged."""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from headrace.plan.depth import limit_beside_plans
 
 __all__ = ["Changes", "Setting"]
+
+_NO_LEVEL: Final = 0  # logging.NOTSET, of a logger that asks the one above it
 
 
 class Setting(NamedTuple):
@@ -19,12 +21,14 @@ class Setting(NamedTuple):
         folder: the current one; None where it is there no more.
         variables: of the environment, as the system has them.
         depth: how deep functions may call one another; plans make room for themselves wherever they are.
+        levels: from which on each logger logs that has a level of its own, by its name.
     """
 
     path: tuple[str, ...]
     folder: str | None
     variables: frozenset[tuple[bytes, bytes]]
     depth: int
+    levels: frozenset[tuple[str, int]]
 
     @classmethod
     def now(cls) -> Setting:
@@ -35,7 +39,7 @@ class Setting(NamedTuple):
             folder = None
         # Each run compares them: to make texts of all took a fifth of what begins one in the trainer.
         variables = frozenset(os.environ._data.items())  # type: ignore[attr-defined]  # noqa: SLF001 - no other way has the bytes
-        return cls(tuple(sys.path), folder, variables, limit_beside_plans())
+        return cls(tuple(sys.path), folder, variables, limit_beside_plans(), _levels())
 
     def changes_since(self, before: Setting) -> Changes:
         """Returns what is not as it was."""
@@ -47,6 +51,10 @@ class Setting(NamedTuple):
                 **{os.fsdecode(name): os.fsdecode(value) for name, value in self.variables - before.variables},
             },
             None if self.depth == before.depth else self.depth,
+            {
+                **{name: _NO_LEVEL for name, _ in before.levels - self.levels},
+                **dict(self.levels - before.levels),
+            },
         )
 
 
@@ -58,12 +66,14 @@ class Changes(NamedTuple):
         folder: the current one.
         variables: those of the environment that have changed, and None for each that is no more.
         depth: how deep functions may call one another.
+        levels: those of loggers that have changed.
     """
 
     path: tuple[str, ...] | None
     folder: str | None
     variables: dict[str, str | None]
     depth: int | None
+    levels: dict[str, int]
 
     def make(self) -> None:
         """Makes them in this process; what its functions changed besides stays."""
@@ -78,3 +88,17 @@ class Changes(NamedTuple):
                 os.environ[name] = value
         if self.folder is not None:
             os.chdir(self.folder)
+        if self.levels:
+            import logging
+
+            for name, level in self.levels.items():
+                logging.getLogger(name).setLevel(level)
+
+
+def _levels() -> frozenset[tuple[str, int]]:
+    logging = sys.modules.get("logging")
+    if logging is None:  # it need not be imported to begin, and has nothing but its defaults
+        return frozenset()
+    root = logging.getLogger()
+    known = (one for one in root.manager.loggerDict.copy().values() if isinstance(one, logging.Logger))
+    return frozenset(((root.name, root.level), *((one.name, one.level) for one in known if one.level != _NO_LEVEL)))

@@ -82,13 +82,13 @@ def _answer(outbox: Outbox, number: int, value: Any, error: BaseException | None
     outbox.put(number, body)
 
 
-def _desk(answer: Callable[..., None], setting: Changes, arguments: list[str], level: int) -> Desk:
+def _desk(answer: Callable[..., None], setting: Changes, arguments: list[str]) -> Desk:
     """Has this process find modules and files as the trainer does, and returns what hears its questions."""
     sys.argv = arguments
     setting.make()
     from headrace.worker.desk import Desk  # when the path is as the trainer's
 
-    return Desk(answer, level)
+    return Desk(answer)
 
 
 def _prepare() -> None:

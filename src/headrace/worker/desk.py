@@ -43,10 +43,9 @@ class Desk:
 
     Args:
         answer: tells a question's number and its answer, or the error instead.
-        level: from which on its log is told.
     """
 
-    def __init__(self, answer: Answer, level: int) -> None:
+    def __init__(self, answer: Answer) -> None:
         self._answer = answer
         self._plans: dict[int | None, Node] = {}
         self._runs: dict[int, ServedRun] = {}
@@ -57,7 +56,6 @@ class Desk:
         self._works = 0  # runs, and threads that call functions
         self._idle_since_s: float | None = None
         logging.getLogger().addHandler(_Telling(answer))
-        logging.getLogger().setLevel(level)
 
     def hear(self, number: int, word: str, values: Sequence[Any], descriptors: Sequence[int]) -> None:
         """Answers a question, at once or, where that may take long, by a thread."""
@@ -262,12 +260,26 @@ class _Telling(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Sends a record, in words."""
-        told = {
-            key: value
-            for key, value in vars(record).items()
-            if isinstance(value, str | int | float) and key not in ("msg", "args")
-        }
-        told["msg"] = record.getMessage()
-        if record.exc_info and record.exc_info[0] is not None:
-            told["exc_text"] = logging.Formatter().formatException(record.exc_info)
-        self._tell(LOGGED, told)
+        try:
+            told = _in_words(record)
+        except Exception:  # noqa: BLE001 - a value's class may say anything; as with other handlers that costs who logs nothing
+            self.handleError(record)
+        else:
+            self._tell(LOGGED, told)
+
+
+def _in_words(record: logging.LogRecord) -> dict[str, Any]:
+    """Returns what is told of a record.
+
+    Raises:
+        Exception: its arguments do not fit its message, or one of them has no words.
+    """
+    told = {
+        key: value
+        for key, value in vars(record).items()
+        if isinstance(value, str | int | float) and key not in ("msg", "args")
+    }
+    told["msg"] = record.getMessage()
+    if record.exc_info and record.exc_info[0] is not None:
+        told["exc_text"] = logging.Formatter().formatException(record.exc_info)
+    return told
