@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -38,7 +37,7 @@ def join(payloads: Sequence[Payload]) -> Payload:
         payloads = columns = [_as_columns(payload) for payload in payloads]
         if all(is_alike(columns[0], other) for other in columns):
             return _joined_columns(columns[0], columns)
-    return Rows(list(itertools.chain.from_iterable([payload.rows() for payload in payloads])))
+    return Rows.joined(payloads)
 
 
 def has_same_structure(one: TreeDef, two: TreeDef) -> bool:

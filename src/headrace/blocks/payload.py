@@ -14,6 +14,7 @@ space needs no rule of its own.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import Protocol
@@ -85,6 +86,15 @@ class Rows:
             return Rows(part, self._one_kind)
         elements = self.elements
         return Rows([elements[index] for index in indices.tolist()], self._one_kind)
+
+    @classmethod
+    def joined(cls, payloads: Sequence[Payload]) -> Rows:
+        """Returns the elements of payloads one after the other."""
+        elements = list(itertools.chain.from_iterable([payload.rows() for payload in payloads]))
+        kinds = payloads[0]._one_kind if isinstance(payloads[0], cls) else None  # noqa: SLF001 - of this very class
+        if kinds is not None and any(type(other) is not cls or other._kinds != kinds for other in payloads):  # noqa: SLF001 - as above
+            kinds = None
+        return cls(elements, kinds)
 
     @property
     def _one_kind(self) -> AbstractSet[type] | None:

@@ -153,7 +153,7 @@ class GroupByWindow(UnaryNode):
         Raises:
             InvalidArgumentError: it is no int64.
         """
-        return _int64(key, f"key_func must return one int64, but returned {_kind(key)}")
+        return _int64(key, "key_func")
 
     def size_of(self, key: int) -> int:
         """Returns how many elements the groups with this key have.
@@ -164,8 +164,7 @@ class GroupByWindow(UnaryNode):
         size = self.window_size
         if size is None:
             assert self.window_size_func is not None  # one of the two was given
-            given = self.window_size_func(key)
-            size = _int64(given, f"window_size_func must return one int64, but returned {_kind(given)}")
+            size = _int64(self.window_size_func(key), "window_size_func")
         if size < 1:
             raise InvalidArgumentError(f"the window size must be at least 1, not {size} (key {key})")
         return size
@@ -199,12 +198,12 @@ class GroupByWindow(UnaryNode):
         }
 
 
-def _int64(value: Any, complaint: str) -> int:
+def _int64(value: Any, function: str) -> int:
     if type(value) is int and -(1 << 63) <= value < 1 << 63:
         return value
     if isinstance(value, (np.generic, np.ndarray)) and value.dtype == np.int64 and value.shape == ():
         return int(value)
-    raise InvalidArgumentError(complaint)
+    raise InvalidArgumentError(f"{function} must return one int64, but returned {_kind(value)}")
 
 
 def _kind(value: Any) -> str:

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import itertools
+import math
 import time
 from collections import deque
 from typing import Any, Final
@@ -43,6 +45,8 @@ __all__ = ["GroupWindowsStage"]
 _BLOCK_S: Final = 1e-3
 # What is read at once: enough for as many groups as were asked for, and no more than is quickly read.
 _READ_AT_ONCE = 1024
+# How long elements are put into groups while one that is full waits.
+_AT_ONCE_S: Final = 1e-4
 # So many groups in a row were not made with others, before nobody looks for a form any more.
 _MOST_MISSES: Final = 4
 
@@ -77,14 +81,15 @@ class GroupWindowsStage(Stage):
         self._block: Block | None = None  # what was read and not looked at yet
         self._rows: list[Element] = []
         self._seen: list[Element] = []  # the same, for the function of keys
+        self._kinds: frozenset[type] = frozenset()  # the types of all elements that were read
         self._next = 0  # the index of the next element to look at
         self._full = 0  # how many groups were full
         self._next_at_full = 0  # the same as ``_next`` when the last one was
         self._growing: dict[int, Group] = {}
         self._groups: list[Group] = []  # these, and those that were full not long ago
-        self._open_groups: deque[OpenGroup] = (
-            deque()
-        )  # that are read one by one; each is read to its end before the next
+        self._found: deque[FullGroup | Failure] = deque()  # of what was looked at; no dataset was made of these yet
+        # Those that are read one by one; each is read to its end before the next.
+        self._open_groups: deque[OpenGroup] = deque()
         self._misses = 0  # how many groups in a row were not made with others
         self._left: list[int] | None = None  # the keys that are left at the end, the next one last
         self._lost = False
@@ -92,7 +97,7 @@ class GroupWindowsStage(Stage):
         self._failure: Failure | None = None  # after what was given
         self._after_run: Failure | None = None  # the same, and after groups that are open
         self._stopped = False
-        cursor = GroupCursor(self._position(None)) if state is None else SavedCursor(state)
+        cursor = GroupCursor(self._position()) if state is None else SavedCursor(state)
         super().__init__(meter, (input_stage,), cursor)
 
     def _pull(self, limit: int) -> Item:
@@ -116,17 +121,15 @@ class GroupWindowsStage(Stage):
     def _from_a_run(self, limit: int) -> Item | _NotYet:
         """Returns the elements of the next groups' datasets; CAME where the next one was opened, to be read by itself."""
         run = GroupRun()
-        now_s = self._policy.clock.now_s
+        now_s, patience = self._policy.clock.now_s, None
         end_s = now_s() + _BLOCK_S
-        patience = None
         while run.elements < limit:
-            group = self._next_group(limit, patience)
-            if not isinstance(group, Group):
+            full = self._next_group(limit, patience)
+            if not isinstance(full, FullGroup):
                 if not run.groups:
-                    return group
-                self._after_run = group if isinstance(group, Failure) else None
+                    return full
+                self._after_run = full if isinstance(full, Failure) else None
                 break
-            full = FullGroup.of(group, self._position(group))
             plan = self._opening.plan(full)
             if not run.takes(full, plan):
                 self._open_groups.append(self._opening.open(full, None, plan))
@@ -156,7 +159,7 @@ class GroupWindowsStage(Stage):
         now_s = self._policy.clock.now_s
         blocks, left, end_s = [block], limit - len(block), now_s() + _BLOCK_S
         patience = self._policy.patience()
-        while left > 0 and self._block is not None and is_small(block) and now_s() < end_s:
+        while left > 0 and (self._found or self._block is not None) and is_small(block) and now_s() < end_s:
             item = self._next_item(left, patience)
             if isinstance(item, _NotYet):
                 break
@@ -187,14 +190,11 @@ class GroupWindowsStage(Stage):
             if self._after_run is not None:
                 failure, self._after_run = self._after_run, None
                 return failure
-            group = self._next_group(limit, patience)
-            if not isinstance(group, Group):
-                return group
-            self._open(group, None)
+            full = self._next_group(limit, patience)
+            if not isinstance(full, FullGroup):
+                return full
+            self._open_groups.append(self._opening.open(full, None))
         return None
-
-    def _open(self, group: Group, inner: State | None) -> None:
-        self._open_groups.append(self._opening.open(FullGroup.of(group, self._position(group)), inner))
 
     def _from_dataset(self, group: OpenGroup, limit: int) -> Item:
         """Returns the next item of the group's dataset; None at its end."""
@@ -209,9 +209,7 @@ class GroupWindowsStage(Stage):
             return None
         if isinstance(item, Block):
             block = reader.take(min(limit, len(item)))
-            return Block(
-                block.payload, GroupCursor(position, block.cursor), Within(block.origin, group.full.origins, 0)
-            )
+            return Block(block.payload, GroupCursor(position, block.cursor), Within(block.origin, group.full.as_one, 0))
         if reader.failed_to_open:
             self._open_groups.popleft()
             after = GroupCursor(dataclasses.replace(position, current=None))
@@ -222,15 +220,17 @@ class GroupWindowsStage(Stage):
 
     # ------------------------------------------------------------------ groups
 
-    def _next_group(self, limit: int, patience: Patience | None) -> Group | Failure | _NotYet | None:
+    def _next_group(self, limit: int, patience: Patience | None) -> FullGroup | Failure | _NotYet | None:
         """Returns the next group that is full, or left at the end, or a failure on the way to it, as ``_next_item``."""
         while True:
-            while self._block is not None:
-                found = self._look_at(self._block, patience or Patience.endless(len(self._rows)))
-                if found is not None:
-                    return found
+            if self._block is not None and not self._found:
+                self._look_at(self._block, patience)
+            if self._found:
+                return self._found.popleft()
             if patience is not None:
                 return _NotYet.CAME
+            if self._block is not None:
+                continue
             item = self._read(self.inputs[0], self._wanted(limit))
             if item is None:
                 return self._left_over()
@@ -239,7 +239,8 @@ class GroupWindowsStage(Stage):
                 return self._passed(item.error)
             self._hold(item)
             self._block, self._rows = item, item.payload.rows()
-            self._seen = read_only_rows(self._rows)  # what the function does to an element, nobody after it sees
+            self._kinds |= (kinds := set(map(type, self._rows)))
+            self._seen = read_only_rows(self._rows, kinds)  # what the function does to an element, nobody after it sees
 
     def _hold(self, block: Block) -> None:
         """Says how much the groups hold that are not full, before what comes now."""
@@ -252,11 +253,11 @@ class GroupWindowsStage(Stage):
     def _held_elements(self) -> int:
         return sum(len(group.rows) for group in self._growing.values())
 
-    def _left_over(self) -> Group | None:
+    def _left_over(self) -> FullGroup | None:
         """Returns the group with the smallest key, at the end."""
         if self._left is None:
             self._left = sorted(self._growing, reverse=True)
-        return self._filled(self._growing[self._left.pop()]) if self._left else None
+        return self._filled(self._growing[self._left.pop()], self._next) if self._left else None
 
     def _wanted(self, limit: int) -> int:
         """Returns how many elements to read: enough for so many groups, and a quarter more than filled none."""
@@ -264,41 +265,39 @@ class GroupWindowsStage(Stage):
         wanted = max(limit * a_group, (self._next - self._next_at_full) // 4)
         return max(1, min(_READ_AT_ONCE, wanted, self._holding.room(self._held_elements())))
 
-    @holds(lambda at, _: (at["self"].meter.name, at["block"].origin.describe(at["offset"])))
-    def _look_at(self, block: Block, patience: Patience) -> Group | Failure | _NotYet | None:
-        """Puts elements into their groups, up to the first that fails or fills its group; None where none does."""
-        rows, seen, find = self._rows, self._seen, self._growing.get
+    @holds(lambda at, _: (at["self"].meter.name, at["block"].origin.describe(at["index"] - at["first"])))
+    def _look_at(self, block: Block, patience: Patience | None) -> None:
+        """Puts elements into their groups, until one fails, groups that were found would wait, or there is no patience left."""
+        find, found = self._growing.get, self._found
         key_func, may_unpack = self._node.key_func, block.payload.has_tuples is not False
-        first = self._reads.index - len(rows)
-        now_s, until_s, rows_a_look = patience
-        begin = self._next - first
-        while begin < len(rows):
-            for offset in range(begin, min(begin + rows_a_look, len(rows))):
-                try:
-                    element = seen[offset]
+        index, end = self._next, self._reads.index
+        first = end - len(self._rows)
+        left = zip(range(index, end), self._seen[index - first :], self._rows[index - first :], strict=True)
+        now_s, rows_a_look = self._policy.clock.now_s, self._policy.rows_a_look
+        soon_s, until_s = now_s() + _AT_ONCE_S, math.inf if patience is None else patience.until_s
+        try:
+            while index < end:
+                for index, element, row in itertools.islice(left, rows_a_look):
                     key = key_func(*element) if may_unpack and type(element) is tuple else key_func(element)
                     group = find(key) if type(key) is int else None
                     if group is None:  # mostly there is one, and its key was looked at
                         group = self._group_of(key)
-                except Exception as error:  # noqa: BLE001 - a user's function may raise anything
-                    self._next = first + offset
-                    self._block = block if offset + 1 < len(rows) else None
-                    origin = block.origin.describe(offset)
-                    return self._passed(as_element_error(error, stage=self._node.label, origin=origin))
-                group.indices.append(first + offset)
-                held = group.rows
-                held.append(rows[offset])
-                if len(held) == group.size:
-                    self._next = first + offset + 1
-                    self._block = block if offset + 1 < len(rows) else None
-                    return self._filled(group)
-            begin += rows_a_look
-            if begin < len(rows) and now_s() > until_s:
-                self._next = first + begin
-                return _NotYet.CAME
-        self._next = first + len(rows)
-        self._block = None
-        return None
+                    group.indices.append(index)
+                    held = group.rows
+                    held.append(row)
+                    if len(held) == group.size:
+                        found.append(self._filled(group, index + 1))
+                index += 1
+                if now_s() > (soon_s if found else until_s):
+                    break
+        except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+            self._next = index
+            origin = block.origin.describe(index - first)
+            found.append(self._passed(as_element_error(error, stage=self._node.label, origin=origin)))
+            index += 1
+        self._next = index
+        if index == end:
+            self._block, self._rows, self._seen = None, [], []
 
     def _group_of(self, key: Any) -> Group:
         """Returns the group with the key that the user's function gave, perhaps a new one."""
@@ -311,22 +310,23 @@ class GroupWindowsStage(Stage):
 
     def _passed(self, error: HeadraceError) -> Failure:
         """Makes the failure of the next element, and goes on after it."""
-        before = GroupCursor(self._position(None))
+        before = GroupCursor(self._position())
         self._next += 1
-        return Failure(error, before, GroupCursor(self._position(None)))
+        return Failure(error, before, GroupCursor(self._position()))
 
-    def _filled(self, group: Group) -> Group:
-        group.full_at, self._full, self._next_at_full = self._full, self._full + 1, self._next
+    def _filled(self, group: Group, read: int) -> FullGroup:
+        """Returns a group as it is full, after so many elements were read."""
+        group.full_at, self._full, self._next_at_full = self._full, self._full + 1, read
         del self._growing[group.key]
         if len(self._groups) > 2 * len(self._growing) + 64:
             # New lists, because positions that are on their way have the old ones.
             self._groups = list(self._growing.values())
             oldest = min((other.indices[0] for other in self._groups), default=self._next)
             self._reads.forget_before(min(oldest, group.indices[0]))
-        return group
+        return FullGroup.of(group, self._kinds, read, self._groups, self._reads.runs)
 
-    def _position(self, current: Group | None) -> GroupsPosition:
-        return GroupsPosition(self._next, self._full, self._groups, current, self._reads.runs)
+    def _position(self) -> GroupsPosition:
+        return GroupsPosition(self._next, self._full, self._groups, None, self._reads.runs)
 
     # ----------------------------------------------------------------- restoring
 
@@ -348,7 +348,8 @@ class GroupWindowsStage(Stage):
             holder.update(dict.fromkeys(current["numbers"], opened))
         self._lost = not self._read_again(saved["read"], holder)
         if opened is not None and current is not None and not self._lost:
-            self._open(opened, current["inner"])
+            full = FullGroup.of(opened, self._kinds, self._next, self._groups, self._reads.runs)
+            self._open_groups.append(self._opening.open(full, current["inner"]))
         return not self._lost
 
     def _read_again(self, count: int, holder: dict[int, Any]) -> bool:
@@ -363,6 +364,7 @@ class GroupWindowsStage(Stage):
             self._reads.add(item)
             for index, row in enumerate(rows, self._next):
                 if index in holder:
+                    self._kinds |= {type(row)}
                     holder[index].add(index, row)
                     found += 1
             self._next = self._reads.index

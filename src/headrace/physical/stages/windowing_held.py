@@ -11,16 +11,13 @@ from __future__ import annotations
 import bisect
 from collections.abc import Sequence
 
-import numpy as np
-
 from headrace.blocks.cursor import Cursor, State
-from headrace.blocks.origin import Indices, subset
 from headrace.elements.structure import Element
 from headrace.frozen import frozen
-from headrace.physical.input_history import InputRuns, ReadOrigin, position_in
+from headrace.physical.input_history import InputRuns, position_in
 from headrace.semantics.windowing import group_state
 
-__all__ = ["Group", "GroupCursor", "GroupsPosition", "MembersOrigin"]
+__all__ = ["Group", "GroupCursor", "GroupsPosition"]
 
 
 class Group:
@@ -38,21 +35,6 @@ class Group:
     def add(self, index: int, row: Element) -> None:
         self.indices.append(index)
         self.rows.append(row)
-
-
-@frozen
-class MembersOrigin:
-    """The elements of a full group, by the indices at which they were read."""
-
-    runs: InputRuns
-    indices: Sequence[int]
-
-    def subset(self, indices: Indices) -> ReadOrigin:
-        return ReadOrigin(self.runs, subset(np.array(self.indices), indices))
-
-    def describe(self, index: int) -> str:
-        read_index = self.indices[index]
-        return ReadOrigin(self.runs, range(read_index, read_index + 1)).describe(0)
 
 
 @frozen

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from headrace.blocks.block import Block, Failure
-from headrace.blocks.cursor import Cursor, IndexCursor, JoinedCursor, SavedCursor, State
+from headrace.blocks.cursor import IndexCursor, SavedCursor, State
 from headrace.blocks.origin import Indices, Within, subset
 from headrace.blocks.payload import Rows
 from headrace.frozen import frozen, mutable
 from headrace.observe.frames import within
 from headrace.physical.context import StageContext
-from headrace.physical.input_history import GroupOrigin
+from headrace.physical.input_history import GroupOrigin, InputRuns, ReadOrigin
 from headrace.physical.lower import lower
 from headrace.physical.made import Made
 from headrace.physical.own_time import OwnTime
 from headrace.physical.stages.made_at_once import SmallPlans
 from headrace.physical.stages.made_together import form_of
 from headrace.physical.stages.made_together_forms import Form
-from headrace.physical.stages.windowing_held import Group, GroupCursor, GroupsPosition, MembersOrigin
+from headrace.physical.stages.windowing_held import Group, GroupCursor, GroupsPosition
 from headrace.physical.workers.subplan_reader import Opened, SubplanReader
 from headrace.plan.node import Node
 from headrace.plan.timeouts import with_timeouts
@@ -31,34 +33,57 @@ from headrace.semantics.windowing import reduced_plan
 __all__ = ["FullGroup", "GroupOpening", "GroupRun", "OpenGroup"]
 
 
-@frozen(eq=False)
+@mutable
 class FullGroup:
-    """A group of which a dataset is made.
+    """A group of which a dataset is made; as an origin, its members.
 
     Attributes:
         group: its elements have been taken.
-        held: they are here.
-        position: where the stage stands while the dataset is read.
+        elements: they are here.
+        read: how many elements had been read when it was full.
+        groups: those that its position may have to tell of.
+        runs: what was read.
     """
 
     group: Group
-    held: WindowBlock
-    position: GroupsPosition
+    elements: Rows
+    read: int
+    groups: Sequence[Group]
+    runs: InputRuns
 
     @classmethod
-    def of(cls, group: Group, position: GroupsPosition) -> FullGroup:
-        """Takes the elements of a group that is full."""
-        rows, group.rows = group.rows, []  # the dataset has them
-        return cls(group, WindowBlock.of(Rows(rows), MembersOrigin(position.runs, group.indices)), position)
+    def of(cls, group: Group, kinds: frozenset[type], read: int, groups: Sequence[Group], runs: InputRuns) -> FullGroup:
+        """Takes the elements of a group that is full, which have types among these, after so many were read."""
+        elements = Rows(group.rows, kinds if len(kinds) == 1 else None)
+        group.rows = []  # the dataset has them
+        return cls(group, elements, read, groups, runs)
+
+    @property
+    def held(self) -> WindowBlock:
+        """The elements, as its dataset has them."""
+        return WindowBlock(self.elements, self, range(len(self.elements.elements)))
+
+    @property
+    def position(self) -> GroupsPosition:
+        """Where the stage stands while its dataset is read."""
+        assert self.group.full_at is not None  # as it is full
+        return GroupsPosition(self.read, self.group.full_at + 1, self.groups, self.group, self.runs)
+
+    def subset(self, indices: Indices) -> ReadOrigin:
+        return ReadOrigin(self.runs, subset(np.array(self.group.indices), indices))
+
+    def describe(self, index: int) -> str:
+        read_index = self.group.indices[index]
+        return ReadOrigin(self.runs, range(read_index, read_index + 1)).describe(0)
 
     def origin(self) -> str:
         """Returns where its elements came from, in words."""
-        return self.origins.describe(0)
+        return self.as_one.describe(0)
 
     @property
-    def origins(self) -> GroupOrigin:
+    def as_one(self) -> GroupOrigin:
         """The same as one origin."""
-        return GroupOrigin([(self.held.origins, len(self.held))])
+        return GroupOrigin([(self, len(self.group.indices))])
 
 
 @mutable
@@ -163,15 +188,30 @@ class GroupRun:
         payload = form.elements(len(self.groups), small)
         if payload is None:
             return None
-        inner = form.cursor
-        positions: list[Cursor] = [GroupCursor(full.position, inner) for full in self.groups]
-        positions.append(GroupCursor(self.groups[-1].position, inner.advance(form.count)))
-        starts = range(0, len(payload) + 1, form.count)
-        return Block(payload, JoinedCursor(starts, positions), _RunOrigin(form, self.groups, range(len(payload))))
+        cursor, origin = _RunCursor(form, self.groups, 0), _RunOrigin(form, self.groups, range(len(payload)))
+        return Block(payload, cursor, origin)
 
     def apart(self, opening: GroupOpening) -> list[OpenGroup]:
         """Returns the groups, to be read one by one."""
         return [opening.open(full, None, plan) for full, plan in zip(self.groups, self._plans, strict=True)]
+
+
+@frozen
+class _RunCursor:
+    """In the datasets of groups whose plans have one form, after so many of their elements."""
+
+    form: Form
+    groups: Sequence[FullGroup]
+    taken: int
+
+    def advance(self, count: int) -> _RunCursor:
+        return _RunCursor(self.form, self.groups, self.taken + count)
+
+    def state(self) -> State:
+        count = self.form.count
+        number = min(self.taken // count, len(self.groups) - 1)  # after all of them, at the end of the last one
+        inner = self.form.cursor.advance(self.taken - number * count)
+        return GroupCursor(self.groups[number].position, inner).state()
 
 
 @frozen
@@ -187,4 +227,4 @@ class _RunOrigin:
 
     def describe(self, index: int) -> str:
         number, at = divmod(int(self.picked[index]), self.form.count)
-        return Within(self.form.origin(number), self.groups[number].origins, 0).describe(at)
+        return Within(self.form.origin(number), self.groups[number].as_one, 0).describe(at)
