@@ -14,7 +14,7 @@ import pytest
 from docs.building.surface import pages
 
 import headrace as hr
-from headrace.frozen import frozen, mutable
+from headrace.frozen import frozen, maker, mutable
 
 
 @frozen
@@ -82,6 +82,21 @@ def test_a_wrong_argument_is_told_with_the_name_of_the_class() -> None:
             wrong(1, place=2)
     with pytest.raises(TypeError, match=r"Derived\.__init__\(\) missing 1 required keyword-only argument: 'size'"):
         Derived()  # type: ignore[call-arg]  # that is what is refused
+
+
+def test_what_a_maker_makes_is_what_the_class_makes() -> None:
+    position, derived = maker(Position), maker(Derived)
+    for _ in range(2):  # the first call writes the function
+        assert (position(1), type(position(1))) == (Position(1), Position)
+        assert position(index=2, name="y", parts=[3]).parts == [3]
+        assert position(1).parts is not position(1).parts
+        assert (derived(size=1).found, derived(size=1, known=5, name="n").found) == (4, 6)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        position(1).index = 2  # type: ignore[misc]  # that is what is refused
+    wrong: Callable[..., Any] = maker(Derived)
+    for _ in range(2):
+        with pytest.raises(TypeError, match=r"Derived\.make\(\) missing 1 required keyword-only argument: 'size'"):
+            wrong(name="n")
 
 
 def test_fields_of_the_base_and_arguments_of_the_constructor_alone_are_there() -> None:

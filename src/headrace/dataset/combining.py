@@ -9,6 +9,7 @@ import numpy as np
 
 from headrace.dataset.mixin import DatasetMixin, plan_from
 from headrace.elements.structure import TreeDef, flatten, normalize
+from headrace.frozen import maker
 from headrace.plan.combining import Zip
 from headrace.plan.node import Node
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from headrace.dataset.dataset import Dataset
 
 __all__ = ["Combining"]
+
+# Functions make such datasets of elements by the thousand.
+_new_zip: Final = maker(Zip)
 
 _STR: Final = frozenset({str})
 
@@ -53,7 +57,7 @@ class Combining(DatasetMixin):
             datasets = args[0] if len(args) == 1 else args
         flat = _flat(datasets)
         if flat is not None:
-            return cls._of(Zip(treedef=flat[1], datasets=flat[0], name=name))
+            return cls._of(_new_zip(treedef=flat[1], datasets=flat[0], name=name))
         leaves, treedef = flatten(normalize(datasets))
         if any(isinstance(leaf, np.ndarray) for leaf in leaves):  # which is what normalize makes of a list
             raise TypeError("zip: a list is no structure of datasets; pass a tuple")

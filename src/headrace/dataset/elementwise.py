@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from headrace.dataset.mixin import DatasetMixin
 from headrace.errors import HeadraceError
+from headrace.frozen import maker
 from headrace.plan.buffering import Prefetch
 from headrace.plan.elementwise import Enumerate, Filter, Map, RandomMap
 from headrace.plan.randomness import Randomness
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from headrace.dataset.dataset import Dataset
 
 __all__ = ["Elementwise"]
+
+# Functions make such datasets of elements by the thousand.
+_new_map: Final = maker(Map)
+_new_filter: Final = maker(Filter)
 
 
 class Elementwise(DatasetMixin):
@@ -93,7 +98,7 @@ class Elementwise(DatasetMixin):
         """
         if synchronous and num_parallel_calls is not None:
             raise ValueError("map: synchronous=True and num_parallel_calls exclude each other")
-        mapped = Map(
+        mapped = _new_map(
             input=self._plan,
             function=map_func,
             num_parallel_calls=num_parallel_calls,
@@ -176,7 +181,7 @@ class Elementwise(DatasetMixin):
             >>> list(hr.Dataset.range(6).filter(lambda x: x % 2 == 0))
             [0, 2, 4]
         """
-        return self._of(Filter(input=self._plan, predicate=predicate, name=name))
+        return self._of(_new_filter(input=self._plan, predicate=predicate, name=name))
 
     def enumerate(self, start: int = 0, name: str | None = None) -> Dataset:
         """Pairs each element with its index, which comes first.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from headrace.arguments import check_flag
 from headrace.dataset.mixin import DatasetMixin
+from headrace.frozen import maker
 from headrace.plan.grouping import Batch, CyclingBatch, PaddedBatch, RaggedBatch, Unbatch
 from headrace.plan.padding import Padding
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from headrace.dataset.dataset import Dataset
 
 __all__ = ["Grouping"]
+
+# Functions make such datasets of elements by the thousand.
+_new_batch: Final = maker(Batch)
+_new_padded_batch: Final = maker(PaddedBatch)
 
 
 class Grouping(DatasetMixin):
@@ -51,7 +56,7 @@ class Grouping(DatasetMixin):
             [array([0, 1]), array([2, 3]), array([4])]
         """
         return self._of(
-            Batch(
+            _new_batch(
                 input=self._plan,
                 batch_size=batch_size,
                 drop_remainder=drop_remainder,
@@ -97,7 +102,7 @@ class Grouping(DatasetMixin):
             [[3, 3, 3]]
         """
         return self._of(
-            PaddedBatch(
+            _new_padded_batch(
                 input=self._plan,
                 batch_size=batch_size,
                 padding=Padding(shapes=padded_shapes, values=padding_values),

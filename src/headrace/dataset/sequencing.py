@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from headrace.dataset.mixin import DatasetMixin, plan_from
+from headrace.frozen import maker
 from headrace.plan.sequencing import Concatenate, Repeat, Shard, Skip, Take
 
 if TYPE_CHECKING:
     from headrace.dataset.dataset import Dataset
 
 __all__ = ["Sequencing"]
+
+# Functions make such datasets of elements by the thousand.
+_new_repeat: Final = maker(Repeat)
+_new_take: Final = maker(Take)
+_new_skip: Final = maker(Skip)
 
 
 class Sequencing(DatasetMixin):
@@ -30,7 +36,7 @@ class Sequencing(DatasetMixin):
             >>> list(hr.Dataset.range(2).repeat(2))
             [0, 1, 0, 1]
         """
-        return self._of(Repeat(input=self._plan, count=count, name=name))
+        return self._of(_new_repeat(input=self._plan, count=count, name=name))
 
     def take(self, count: int, name: str | None = None) -> Dataset:
         """Takes the first elements.
@@ -44,7 +50,7 @@ class Sequencing(DatasetMixin):
             >>> list(hr.Dataset.range(10).take(2))
             [0, 1]
         """
-        return self._of(Take(input=self._plan, count=count, name=name))
+        return self._of(_new_take(input=self._plan, count=count, name=name))
 
     def skip(self, count: int, name: str | None = None) -> Dataset:
         """Skips the first elements.
@@ -58,7 +64,7 @@ class Sequencing(DatasetMixin):
             >>> list(hr.Dataset.range(5).skip(3))
             [3, 4]
         """
-        return self._of(Skip(input=self._plan, count=count, name=name))
+        return self._of(_new_skip(input=self._plan, count=count, name=name))
 
     def shard(self, num_shards: int, index: int, name: str | None = None) -> Dataset:
         """Takes every ``num_shards``-th element, starting with the ``index``-th.

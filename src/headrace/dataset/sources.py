@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from headrace.arguments import check_flag
 from headrace.dataset.mixin import DatasetMixin
 from headrace.elements.structure import Element
 from headrace.errors import InvalidArgumentError
+from headrace.frozen import maker
 from headrace.io.files import FilePaths, match_files
 from headrace.plan.by_number import Source
 from headrace.plan.randomness import Randomness
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     from headrace.dataset.dataset import Dataset
 
 __all__ = ["Sources"]
+
+# Functions make such datasets of elements by the thousand.
+_new_element: Final = maker(FromTensors)
+_new_range: Final = maker(Range)
+_INT64: Final = np.dtype(np.int64)
 
 
 class Sources(DatasetMixin):
@@ -44,7 +50,7 @@ class Sources(DatasetMixin):
             >>> list(hr.Dataset.from_tensors(([1, 2], "a")))
             [(array([1, 2]), 'a')]
         """
-        return cls._of(FromTensors(element=tensors, name=name))
+        return cls._of(_new_element(element=tensors, name=name))
 
     @classmethod
     def from_tensor_slices(cls, tensors: Element, name: str | None = None) -> Dataset:
@@ -202,7 +208,15 @@ class Sources(DatasetMixin):
         if not 1 <= len(args) <= 3:
             raise InvalidArgumentError(f"range takes one to three numbers, not {len(args)}")
         start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
-        return cls._of(Range(start=start, stop=stop, step=step, dtype=np.dtype(output_type), name=name))
+        return cls._of(
+            _new_range(
+                start=start,
+                stop=stop,
+                step=step,
+                dtype=_INT64 if output_type is np.int64 else np.dtype(output_type),
+                name=name,
+            )
+        )
 
     @classmethod
     def counter(cls, start: int = 0, step: int = 1, dtype: Any = np.int64, name: str | None = None) -> Dataset:

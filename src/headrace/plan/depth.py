@@ -41,9 +41,11 @@ class _Limit:
 def make_room(plan: Node) -> None:
     """Raises Python's recursion limit by what a deep plan needs, beside what was allowed without it."""
     # Most plans that functions make have an operation or two over their sources: to see that must cost next to nothing.
+    if plan.is_source:
+        return
     for node in plan.inputs:
-        for source in node.inputs:
-            if source.inputs:
+        for source in () if node.is_source else node.inputs:
+            if not source.is_source:
                 _make_room_counted(plan)
                 return
 

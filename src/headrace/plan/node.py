@@ -66,6 +66,8 @@ class Node(Remembering):
     opens_plans: ClassVar[bool] = False
     # Whether its spec is found by a look at all elements.
     spec_is_of_elements: ClassVar[bool] = False
+    # Whether it reads no other node: quicker to be had than its inputs.
+    is_source: ClassVar[bool] = True
     # Whether it deals what it reads to the ranks of a job.
     deals: ClassVar[bool] = False
 
@@ -128,6 +130,7 @@ class Node(Remembering):
 class UnaryNode(Node):
     """A node that reads one other."""
 
+    is_source: ClassVar[bool] = False
     input: Node
 
     @property
@@ -153,6 +156,7 @@ class UnaryNode(Node):
 class NodeOfSeveral(Node):
     """A node that reads several others, as ``zip`` does."""
 
+    is_source: ClassVar[bool] = False
     datasets: tuple[Node, ...]
 
     @property

@@ -9,6 +9,7 @@ from headrace.blocks.cursor import State
 from headrace.elements.rows_and_columns import rows_of_leaves
 from headrace.elements.structure import Element, TreeDef, unflatten
 from headrace.errors import InputChangedError
+from headrace.frozen import maker
 from headrace.observe.frames import holds
 from headrace.plan.node import Node, no_dataset, plan_of
 from headrace.plan.windowing import GroupByWindow, Window, WindowContents, WindowElements
@@ -17,6 +18,7 @@ from headrace.semantics.window_contents import by_leaf
 __all__ = ["GROUPS_REMEDY", "group_lost", "group_state", "reduced_plan", "window_element", "window_rows"]
 
 
+_new_contents: Final = maker(WindowContents)  # by the thousand
 GROUPS_REMEDY: Final = "Take a smaller window_size, or a key_func with fewer keys"
 
 
@@ -68,14 +70,14 @@ def window_rows(
 ) -> list[Element]:
     """Makes the datasets of many windows, of which each component's elements are given; of one structure."""
     make, name = node.dataset_of, node.name
-    datasets = [[make(WindowContents(elements=held, name=name)) for held in column] for column in leaves]
+    datasets = [[make(_new_contents(elements=held, name=name)) for held in column] for column in leaves]
     return rows_of_leaves(treedef, datasets, count)
 
 
 @holds(lambda at, _: (at["node"].reduce_label, None))
 def reduced_plan(node: GroupByWindow, key: int, elements: WindowElements) -> Node:
     """Calls the user's function with a group; returns the plan that it made, as it was written."""
-    group = node.dataset_of(WindowContents(elements=elements, name=node.name))
+    group = node.dataset_of(_new_contents(elements=elements, name=node.name))
     made = node.reduce_func(key, group)
     plan = plan_of(made)
     if plan is None:

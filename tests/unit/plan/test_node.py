@@ -71,6 +71,14 @@ def test_a_node_is_frozen_and_goes_into_a_new_one_with_other_inputs() -> None:
     assert plan.with_inputs((other,)).inputs == (other,)
 
 
+def test_sources_are_those_that_read_nothing() -> None:
+    waiting: list[type[Node]] = [Node]
+    while waiting:
+        kind = waiting.pop()
+        waiting += kind.__subclasses__()
+        assert kind.is_source is (kind.inputs is Node.inputs), kind
+
+
 def all_nodes() -> list[Node]:
     whole = hr.Dataset.zip(TEN.map(named).filter(bool).batch(2).unbatch().shuffle(2).repeat(2).enumerate(), TEN.skip(1))
     whole = whole.flat_map(lambda *x: TEN).interleave(lambda x: TEN).take(3).shard(2, 0).cache().prefetch(1)
