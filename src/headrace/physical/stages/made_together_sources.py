@@ -62,6 +62,22 @@ class SourceForm(Form):
 class _Ranges(SourceForm):
     """Ranges."""
 
+    def __init__(self, node: Range, count: int) -> None:
+        super().__init__(node, count)
+        self._bounds = (node.start, node.stop, node.step)
+        self._have_same_bounds = True
+
+    def takes(self, plan: Any) -> bool:
+        node: Any = self.node
+        if type(plan) is Range and (plan.start, plan.stop, plan.step) == self._bounds:  # mostly, so seen at a glance
+            if plan.name != node.name or plan.dtype is not node.dtype:
+                return False
+            self._plans.append(plan)
+            self._lengths.append(self.count)
+            return True
+        self._have_same_bounds = False
+        return super().takes(plan)
+
     def _is_alike(self, plan: Any) -> bool:
         node: Any = self.node
         return plan.stop is not None and plan.dtype is node.dtype
@@ -75,10 +91,10 @@ class _Ranges(SourceForm):
         return self.count * int(node.dtype.itemsize)
 
     def _made(self, _: list[Payload]) -> Payload | None:
-        first = self._plans[0]
-        bounds = (first.start, first.stop, first.step)
-        if all((plan.start, plan.stop, plan.step) == bounds for plan in self._plans):
-            return Columns(LEAF, [np.tile(_numbers(first), len(self._plans))])
+        if self._have_same_bounds:
+            turns = np.empty((len(self._plans), self.count), self._plans[0].dtype)
+            turns[:] = _numbers(self._plans[0])
+            return Columns(LEAF, [turns.ravel()])
         return Columns(LEAF, [np.concatenate([_numbers(plan) for plan in self._plans])])
 
 
