@@ -13,7 +13,7 @@ A thread makes several blocks while its consumer waits for the lock, and that on
 blocks count, from the first on, with all waits.
 
 What was found is kept as long as the operation: the next epoch begins with the better way, and tries the other no sooner than
-this one would have.
+this one would have. What hand-overs cost beyond what they hid adds up over epochs, too: each may be too short to tell.
 """
 
 from __future__ import annotations
@@ -78,6 +78,7 @@ class _Found:
         "hideable_s",
         "interval",
         "left",
+        "lost_s",
         "patience_s",
         "useless_at_s",
     )
@@ -92,6 +93,7 @@ class _Found:
         self.useless_at_s: float | None = (
             None  # how much of an element could be hidden when a thread was found to be useless
         )
+        self.lost_s = 0.0  # while a thread makes them: what hand-overs cost beyond what they hid, also of epochs too short to tell
         self.interval = self.left = _FIRST_INTERVAL  # while a thread makes them: blocks until making them here is tried
 
 
@@ -120,7 +122,6 @@ class OverlapTuner:
         self._made_s = self._gap_s = self._elements = 0.0  # of a block, lately
         self._is_measured = False  # what making them here takes, since it is known that a thread could be worth it
         self._lately_hideable_s = self._lately_elements = 0.0
-        self._lost_s = 0.0  # while a thread makes them: what hand-overs cost beyond what they hid
 
     def made_here(self, elements: int, made_s: float, gap_s: float | None) -> None:
         """Learns from a block that was made when it was asked for.
@@ -137,7 +138,7 @@ class OverlapTuner:
         if gap_s is None:
             if made_s >= _LONG_S and found.ahead is None and not self._is_pulled_on:
                 self.reason = f"the first block took {duration(made_s)} to make"
-                self._begin_ahead()
+                self.ahead = True
             return
         hideable_s = self._averaged(elements, made_s, gap_s)
         found.hideable_s += hideable_s
@@ -173,12 +174,13 @@ class OverlapTuner:
         hideable_s = self._averaged(elements, made_s, gap_s)
         if self._is_trying(waited_s + gap_s) or self._made_s > _SLOW_S:
             return
-        self._lost_s = max(0.0, self._lost_s + _HAND_OVER_S - hideable_s)
-        self._found.left -= 1
-        if self._lost_s > _MOST_LOST_S:
+        found = self._found
+        found.lost_s = max(0.0, found.lost_s + _HAND_OVER_S - hideable_s)
+        found.left -= 1
+        if found.lost_s > _MOST_LOST_S:
             self.reason = self._hidden_at_most(hideable_s)
             self._settle(ahead=False)
-        elif self._found.left <= 0 and len(self._recent[True]) >= _TRIED and self._affords():
+        elif found.left <= 0 and len(self._recent[True]) >= _TRIED and self._affords():
             self.reason = "a trial: what the blocks take without the thread"
             self._try(ahead=False)
 
@@ -268,9 +270,6 @@ class OverlapTuner:
             self._recent[True].clear()
         self._found.budget.tried(0.0)  # what a change costs
 
-    def _begin_ahead(self) -> None:
-        self.ahead, self._lost_s = True, 0.0
-
     def _settle(self, *, ahead: bool) -> None:
         was_trying, self._trial = self._trial is not None, None
         found = self._found
@@ -282,13 +281,12 @@ class OverlapTuner:
             if is_same:  # it has done for long
                 found.grown_s, found.useless_at_s = _FIRST_PATIENCE_S, None
             found.patience_s = found.grown_s
-            self._begin_ahead()
         else:
             found.patience_s = found.grown_s = min(_PATIENCE_GROWTH * found.grown_s, _LAST_PATIENCE_S)
             # The most of all times: what comes and goes is no other consumer.
             lately_s = self._lately_hideable_s / max(1.0, self._lately_elements)
             found.useless_at_s = max(lately_s, found.useless_at_s or 0.0)
-        found.hideable_s, self._is_measured = 0.0, False
+        found.hideable_s, found.lost_s, self._is_measured = 0.0, 0.0, False
         self.ahead = found.ahead = ahead
 
 
