@@ -51,6 +51,8 @@ class Stage:
     times_pulls = True
     # True where it is a part of the operation whose other part reads it, and counts what comes out.
     is_first_part = False
+    # Of such a part: how long its latest pull had a processor for what its thread does itself, with workers or without.
+    part_cpu_s = 0.0
     # How many elements to ask for first, when nobody has measured yet what one costs.
     first_elements = 1
     # How many elements it holds ready: asking for this many costs neither work nor memory.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 
 from headrace.arguments import AUTOTUNE
 from headrace.blocks.block import Block, Failure
@@ -32,7 +33,14 @@ class ChunkStage(BatchStage):
         self.granularity = node.batch_size
 
     def _pull(self, limit: int) -> Item:
+        self.part_cpu_s = 0.0
         return super()._pull(max(1, limit // self._size))
+
+    def _whole(self, blocks: list[Block], have: int) -> list[Block | Failure]:
+        start_cpu_s = time.thread_time()
+        chunks = super()._whole(blocks, have)  # joined, which of columns is all that there is to do
+        self.part_cpu_s += time.thread_time() - start_cpu_s
+        return chunks
 
     def _stacked(self, block: Block, size: int) -> list[Block | Failure]:
         return [block]

@@ -9,7 +9,8 @@ cannot let the lock go, a far smaller one.
 
 Workers that have more than one processor at once do what one thread cannot: where the processor's clock says so, they stay, and
 where they seem to gain nothing all the same, as their memory is new or others use the machine, they are tried for longer. What they
-copy into a batch is counted for the thread that reads as well, which would do it after its task.
+copy into a batch is counted for the thread that reads as well, which would do it after its task; and what that thread does of the
+operation in either way, as to join the columns of a batch, is no work of which workers spare it any.
 
 What is known belongs to what is called, and is kept as long as that: each turn of a repeat and the next epoch go on with it.
 Several threads may use one tuner; what they spoil for each other is an average.
@@ -151,7 +152,7 @@ class ConcurrencyTuner:
             end_s: when it had made them.
             beside: how many tasks could run at once.
             cpu_s: how long a worker had a processor for it.
-            placing_s: of that, to do what its reader does where there are no workers.
+            placing_s: of that, to do what its reader does where there are no workers; less what its reader does of it where there are.
         """
         if self._most == 1 or beside != self.now:
             return True  # it was given when the other way was gone
@@ -194,7 +195,7 @@ class ConcurrencyTuner:
         if way == 1:
             fewest = _TOLD_BY if self._is_cheap() else 1
             return len(tasks) >= fewest and _together_s(tasks) >= fewest * _MEASURABLE_S
-        if len(tasks) < _TRIED_BY * way or _together_s(tasks) < way * _MEASURABLE_S:
+        if len(tasks) < _TRIED_BY * way or _together_s(tasks) + _left_s(tasks) < way * _MEASURABLE_S:
             return False
         return not self.is_heavy or self._has_tried_heavy(len(tasks), way)
 
@@ -256,7 +257,7 @@ class ConcurrencyTuner:
         For workers that take turns only when they have won twice, against what an element took before and after: the first of a run
         are slower than all others. Of those that compute at once the processor's clock tells that one thread could not.
         """
-        alone_s, beside_s = self._alone_s(), self._element_s(self._most)
+        alone_s, beside_s = self._alone_s(), self._beside_s()
         self._budget.tried(self._lost_s(self._element_s(1)))
         found = f"an element takes {duration(alone_s)} alone, and {duration(beside_s)} in workers"
         is_better, is_slow = self._is_better(), self._slowest_s() > _SLOW_S
@@ -272,14 +273,19 @@ class ConcurrencyTuner:
         worth = (
             _WORTH if self._at_once() < _AT_ONCE else 1.0
         )  # new memory makes those slower that compute, and gets old
-        return self._element_s(self._most) * worth < self._alone_s()
+        return self._beside_s() * worth < self._alone_s()
 
     def _alone_s(self) -> float:
         """Returns what an element takes alone, until it is where workers put it: before they were tried, or after, whichever was less."""
         alone_s = self._element_s(1)
         tasks = self._counted(self._most)
-        placing_s = sum(task[4] for task in tasks) / max(1, _made(tasks))
+        placing_s = sum(max(0.0, task[4]) for task in tasks) / max(1, _made(tasks))
         return placing_s + (alone_s if self._confirms_s is None else min(alone_s, self._confirms_s))
+
+    def _beside_s(self) -> float:
+        """Returns what an element takes in workers, and of the thread that reads, which has its part of it then, too."""
+        tasks = self._counted(self._most)
+        return self._element_s(self._most) + _left_s(tasks) / max(1, _made(tasks))
 
     def _at_once(self) -> float:
         """Returns how many processors workers had at once."""
@@ -289,7 +295,7 @@ class ConcurrencyTuner:
     def _lost_s(self, alone_s: float) -> float:
         """Returns what the experiment took: all of its time, or beyond what the elements would have taken, where a hand-over is little."""
         tried = self._tasks[self.now]
-        took_s = _covered_s(tried)
+        took_s = _covered_s(tried) + _left_s(tried)
         return max(0.0, took_s - alone_s * _made(tried)) if self.is_heavy else took_s
 
     def _share(self) -> float:
@@ -334,6 +340,11 @@ class ConcurrencyTuner:
 def _together_s(tasks: Iterable[_Task]) -> float:
     """Returns how long tasks took, all of them together."""
     return sum(end_s - start_s for start_s, end_s, *_ in tasks)
+
+
+def _left_s(tasks: Iterable[_Task]) -> float:
+    """Returns how long their reader was at what is left to it, which may be nearly all."""
+    return sum(max(0.0, -placing_s) for *_, placing_s in tasks)
 
 
 def _made(tasks: Iterable[_Task]) -> int:

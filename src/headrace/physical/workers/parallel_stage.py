@@ -286,7 +286,7 @@ class ParallelStage(Stage):
         return has_place and self._may_read() and not self._ended and not window.has_room
 
     def _take_in(self, item: Block | Failure) -> None:
-        task = Task(self._read_elements, count_of(item))
+        task = Task(self._read_elements, count_of(item), reading_s=self.inputs[0].part_cpu_s)
         self._read_elements += task.elements
         if self._delivery is not None:
             self._delivery.read(task.start, item)
@@ -356,7 +356,9 @@ class ParallelStage(Stage):
         self._pace.observe(task.elements, task.seconds, task.nbytes)
         self.meter.element_nbytes = self._pace.element_nbytes
         if self._tuner is not None:
-            self._tuner.made(task.elements, task.start_s, task.seconds, task.cpu_s, task.placing_s)
+            # What one thread does of the operation beside such tasks, less what it does with workers as well.
+            spared_s = task.placing_s - task.reading_s
+            self._tuner.made(task.elements, task.start_s, task.seconds, task.cpu_s, spared_s)
             self.meter.calls = self._gate.calls
 
     def stop(self) -> None:

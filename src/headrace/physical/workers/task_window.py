@@ -24,6 +24,7 @@ class Task:
     seconds: float = 0.0
     cpu_s: float = 0.0  # of these, with a processor
     placing_s: float = 0.0  # of that, to copy what was made into its batch
+    reading_s: float = 0.0  # with a processor too: what the thread that reads has done of the operation before
     made: list[BlockOrFailure] | None = None  # reversed: the next one is last; written by the worker
     # What is left of it to be handed on; None until the driver has heard of it.
     pieces: list[BlockOrFailure] | None = None

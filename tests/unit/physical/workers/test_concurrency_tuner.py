@@ -7,6 +7,7 @@ import math
 import threading
 import time
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.laws.elements import fail_on
@@ -145,6 +146,54 @@ def test_workers_are_not_slower_for_what_the_reader_would_do_after_its_own_task(
     machine.run(calls, 2, 1.0)
     assert calls.now == 2
     assert not calls.is_trying
+
+
+@given(st.sampled_from([1e-5, 2e-4, 5e-4]), st.sampled_from([2, 8]), st.floats(0.9, 1.0))
+def test_workers_win_nothing_by_leaving_to_the_reader_what_it_does_alone(
+    element_s: float, most: int, share: float
+) -> None:
+    # Of what an element takes alone that part is not the workers', as where columns are joined before they are stacked.
+    calls, start_s, in_workers = ConcurrencyTuner(most), 0.0, 0
+    elements = round(2e-3 / element_s)
+    alone_s = elements * element_s
+    for _ in range(400):
+        start_s += 2 * alone_s
+        if calls.now == 1:
+            calls.observe(elements, start_s, start_s + alone_s, 1)
+            continue
+        in_workers += 1
+        task_s = alone_s * (1 - share)
+        for _ in range(most):
+            calls.observe(elements, start_s, start_s + task_s, most, task_s, -alone_s * share)
+            start_s += task_s
+    assert calls.now == 1
+    assert in_workers < 100
+
+
+def test_a_batch_tells_what_its_reader_does_with_workers_as_well() -> None:
+    told: list[float] = []
+
+    class Beside(ConcurrencyTuner):
+        def observe(
+            self,
+            elements: int,
+            start_s: float,
+            end_s: float,
+            beside: int,
+            cpu_s: float = 0.0,
+            placing_s: float = 0.0,
+        ) -> bool:
+            self.now = self._most
+            if beside != 1:
+                told.append(placing_s)
+            return True
+
+    pieces = [hr.Dataset.from_tensor_slices(np.zeros((1_000, 1_000))) for _ in range(4)]
+    joined = pieces[0].concatenate(pieces[1]).concatenate(pieces[2]).concatenate(pieces[3])
+    options = hr.Options(num_workers=2, optimize=False)
+    with running(joined.batch(1_600, num_parallel_calls=hr.AUTOTUNE), Way(options, concurrency=Beside)) as iterator:
+        assert sum(map(len, iterator)) == 4_000
+    assert min(told) < 0
 
 
 @given(st.floats(2e-4, 1.9e-2), st.integers(2, 16), st.integers(1, 5))
