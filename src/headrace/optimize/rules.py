@@ -13,6 +13,7 @@ from headrace.optimize.fuse_parallel_maps import fuse_parallel_maps
 from headrace.optimize.fuse_prefetches import fuse_prefetches
 from headrace.optimize.prefetch_after_repeat import prefetch_after_repeat
 from headrace.optimize.shuffle_before_map import shuffle_before_map
+from headrace.optimize.stack_columns_here import stack_columns_here
 from headrace.optimize.stack_in_map import stack_in_map
 from headrace.plan.node import Node
 
@@ -24,14 +25,22 @@ RULES: Final[tuple[Callable[[Node], Node], ...]] = (
     stack_in_map,  # after what fuses maps: it looks at the last one before a batch
     prefetch_after_repeat,  # before what fuses prefetches: there may be another after the repeat
     fuse_prefetches,
-    add_final_prefetch,  # last: it goes to the end of whatever the plan has become
+    add_final_prefetch,  # to the end of whatever the plan has become
+    stack_columns_here,  # last: who asked for parallel work has a prefetch, which also hides what takes no worker
 )
 
 
 def optimized(plan: Node, rules: tuple[Callable[[Node], Node], ...] = RULES) -> Node:
-    """Returns the plan after all rules, or after those given."""
+    """Returns the plan after all rules, or after those given.
+
+    A plan remembers which rules change nothing of it, as each epoch asks, and one may take a millisecond.
+    """
     for rule in rules:
-        plan = rule(plan)
+        if plan.remembered(rule, default=False):
+            continue
+        before, plan = plan, rule(plan)
+        if plan is before:
+            plan.remember(rule, value=True)
     return plan
 
 

@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from hypothesis import given
 from tests.laws.plans import Recipe, recipes
@@ -18,6 +19,7 @@ from headrace.optimize.fuse_prefetches import fuse_prefetches
 from headrace.optimize.prefetch_after_repeat import prefetch_after_repeat
 from headrace.optimize.rules import RULES, optimized
 from headrace.optimize.shuffle_before_map import shuffle_before_map
+from headrace.optimize.stack_columns_here import stack_columns_here
 from headrace.optimize.stack_in_map import stack_in_map
 from headrace.plan.explain import explain_plan
 from headrace.plan.node import Node
@@ -238,6 +240,54 @@ def test_parallel_work_ends_in_a_prefetch() -> None:
 )
 def test_no_second_prefetch_is_added(dataset: hr.Dataset) -> None:
     assert_stays(add_final_prefetch, dataset)
+
+
+# ------------------------------------------------------------------------- stack_columns_here
+
+PAIRS = data.from_tensor_slices((np.zeros((6, 2)), np.zeros(6)))
+BESIDE: dict[str, int] = {"num_parallel_calls": hr.AUTOTUNE}
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        pytest.param(lambda: TEN, id="range"),
+        pytest.param(lambda: PAIRS.skip(1).take(4).repeat(2).concatenate(PAIRS), id="parts of arrays"),
+        pytest.param(lambda: hr.CsvDataset("no.csv", [np.float32, np.int64]), id="columns of files"),
+        pytest.param(lambda: hr.TextLineDataset("no.txt").prefetch(2), id="lines"),
+    ],
+)
+def test_a_batch_of_columns_as_they_lie_has_no_workers(read: Callable[[], hr.Dataset]) -> None:
+    batched = read().batch(2, **BESIDE).__headrace_plan__()
+    assert printed(stack_columns_here(batched)) == printed(read().batch(2).__headrace_plan__())
+
+
+@pytest.mark.parametrize(
+    "dataset",
+    [
+        pytest.param(TEN.batch(2, num_parallel_calls=2), id="workers that were asked for"),
+        pytest.param(TEN.map(first).batch(2, **BESIDE), id="a map"),
+        pytest.param(PAIRS.shuffle(3).batch(2, **BESIDE), id="a shuffle"),
+        pytest.param(PAIRS.shard(2, 0).batch(2, **BESIDE), id="a shard"),
+        pytest.param(data.from_tensor_slices(np.zeros((6, 6))[:, ::2]).batch(2, **BESIDE), id="a part of an array"),
+        pytest.param(data.from_tensor_slices(["a", "b"]).batch(2, **BESIDE), id="objects"),
+        pytest.param(TEN.concatenate(TEN.map(first)).batch(2, **BESIDE), id="a part that is no column"),
+    ],
+)
+def test_other_batches_keep_their_workers(dataset: hr.Dataset) -> None:
+    assert_stays(stack_columns_here, dataset)
+
+
+def test_who_asked_for_workers_of_which_there_are_none_keeps_the_prefetch_at_the_end() -> None:
+    assert_becomes(
+        optimized,
+        TEN.batch(2, **BESIDE),
+        """
+        prefetch [buffer_size=AUTOTUNE]
+          batch [batch_size=2, drop_remainder=False]
+            range [start=0, stop=10, step=1, dtype=int64]
+        """,
+    )
 
 
 # ---------------------------------------------------------------------------------- all of them
