@@ -15,13 +15,17 @@ What always holds:
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import time
 from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any, ClassVar, Final, TypeVar
 
+import numpy as np
+
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import IndexCursor, State
+from headrace.errors import InternalError
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
@@ -30,10 +34,16 @@ from headrace.physical.lower import lower
 from headrace.physical.made import Pieces
 from headrace.physical.stage import Item, Stage
 from headrace.plan.buffering import Prefetch
-from headrace.plan.elementwise import Filter, Map
+from headrace.plan.combining import Zip
+from headrace.plan.elementwise import Enumerate, Filter, Map
+from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
 from headrace.plan.node import Node, UnaryNode
+from headrace.plan.sequencing import Repeat, Skip, Take
+from headrace.plan.sources import FromTensors, FromTensorSlices, Range
+from headrace.plan.windowing import WindowContents
 
 __all__ = [
+    "INDICES",
     "MOST_ELEMENTS",
     "GivenStage",
     "Making",
@@ -41,6 +51,8 @@ __all__ = [
     "TakesLong",
     "as_stage",
     "makes_at_once",
+    "only_block",
+    "whole",
 ]
 
 # Makes all elements of a node: (node, what is being made, for how many elements there is room) -> pieces, or None where it cannot.
@@ -56,7 +68,27 @@ MOST_ELEMENTS: Final = 4096
 _ROWS_A_LOOK: Final = 8
 _ANY_NUMBER: Final = 1 << 62
 
+# In which module a case stands, which is imported when a plan first has such an operation.
+_MODULES: Final[dict[type[Node], str]] = {
+    Range: "sources",
+    FromTensorSlices: "sources",
+    FromTensors: "sources",
+    WindowContents: "windowing",
+    Map: "calls",
+    Filter: "calls",
+    Enumerate: "combining",
+    Zip: "combining",
+    Take: "sequencing",
+    Skip: "sequencing",
+    Repeat: "sequencing",
+    Batch: "grouping",
+    PaddedBatch: "grouping",
+    RaggedBatch: "grouping",
+}
 _cases: Final[dict[type[Node], Case]] = {}
+# The first numbers, to be cut from.
+INDICES: Final = np.arange(MOST_ELEMENTS, dtype=np.int64)
+INDICES.flags.writeable = False
 _START: Final = IndexCursor(0)
 
 
@@ -68,6 +100,15 @@ def makes_at_once(kind: type[Node]) -> Callable[[C], C]:
         return case
 
     return register
+
+
+def _learned(kind: type[Node]) -> Case | None:
+    """Returns the case of an operation that is met for the first time; None where it has none."""
+    module = _MODULES.get(kind)
+    if module is None:
+        return None
+    importlib.import_module(f"headrace.physical.stages.made_at_once_{module}")
+    return _cases[kind]
 
 
 def _without_prefetch(plan: Node) -> Node:
@@ -101,7 +142,7 @@ class SmallPlans:
             room: on how many elements functions may be called.
         """
         plan = _without_prefetch(plan)
-        if type(plan) not in _cases:
+        if type(plan) not in _MODULES:
             return None
         making = Making(room, self.patience)
         found: Pieces | Stage | None
@@ -190,7 +231,7 @@ class Making:
     def of(self, node: Node, room: int) -> Pieces | None:
         """Returns all elements of a node that has at most ``room``; None where that is not known, or it has no case."""
         node = _without_prefetch(node)
-        case = _cases.get(type(node))
+        case = _cases.get(type(node)) or _learned(type(node))
         if case is None:
             return None
         before_s, self._inside_s = self._inside_s, 0.0
@@ -304,6 +345,22 @@ class _BegunStage(Stage):
             return self._made.pop()
         limit, self._most = min(limit, self._most), _ANY_NUMBER  # the first one alone, as it may take long
         return self._read(self.inputs[0], limit)
+
+
+def whole(plan: Node) -> tuple[Pieces, list[Done]] | None:
+    """Returns all elements of a plan that calls no function, and what its operations did; None where only its stages can give them."""
+    making = Making(0, _no_patience)
+    pieces = making.of(plan, MOST_ELEMENTS)
+    return None if pieces is None else (pieces, making.done)
+
+
+def _no_patience() -> Patience:
+    raise InternalError("a plan without functions called one")
+
+
+def only_block(pieces: Pieces) -> Block | None:
+    """Returns the block, where there is nothing else."""
+    return pieces[0] if len(pieces) == 1 and type(pieces[0]) is Block else None
 
 
 def as_stage(pieces: Sequence[Pieces], make: Callable[[list[Stage], Meter], Stage]) -> Pieces:

@@ -31,7 +31,8 @@ from headrace.physical.at_once import MOST_ELEMENTS
 from headrace.physical.made import MOST_BYTES
 from headrace.physical.stages.combining import ZipCursor
 from headrace.physical.stages.grouping_batches import owned_batch, stacked_payload
-from headrace.physical.stages.made_at_once import RepeatedCursor, side_by_side
+from headrace.physical.stages.made_at_once_combining import side_by_side
+from headrace.physical.stages.made_at_once_sequencing import RepeatedCursor
 from headrace.physical.stages.made_together_forms import Form
 from headrace.physical.stages.made_together_maps import MappedForm
 from headrace.physical.stages.made_together_sources import is_same, ones, ranges, slices

@@ -13,6 +13,7 @@ from headrace.blocks.cursor import Cursor, SavedCursor, State
 from headrace.frozen import mutable
 from headrace.observe.frames import within
 from headrace.observe.meter import Meter
+from headrace.physical.at_once import SmallPlans
 from headrace.physical.budget import Ahead
 from headrace.physical.context import OpenThere, StageContext
 from headrace.physical.learned_together import tuned_workers
@@ -20,7 +21,6 @@ from headrace.physical.lower import lower
 from headrace.physical.made import Made, Pieces, is_small
 from headrace.physical.own_time import OwnTime
 from headrace.physical.stage import Stage
-from headrace.physical.stages.made_at_once import SmallPlans
 from headrace.physical.stages.nesting_openers import Opener
 from headrace.physical.stages.nesting_turns import Whole
 from headrace.physical.workers.gates import Gate

@@ -228,7 +228,7 @@ class RepeatStage(_TurnsStage):
 
     def _small_plans(self) -> SmallPlans:
         if self._small is None:
-            from headrace.physical.stages.made_at_once import SmallPlans  # what long turns do not need
+            from headrace.physical.at_once import SmallPlans  # what long turns do not need
 
             self._small = SmallPlans(self._context)
         return self._small

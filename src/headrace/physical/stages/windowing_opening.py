@@ -12,12 +12,12 @@ from headrace.blocks.origin import Indices, Within, subset
 from headrace.blocks.payload import Rows
 from headrace.frozen import frozen, mutable
 from headrace.observe.frames import within
+from headrace.physical.at_once import SmallPlans
 from headrace.physical.context import StageContext
 from headrace.physical.input_history import GroupOrigin, InputRuns, ReadOrigin
 from headrace.physical.lower import lower
 from headrace.physical.made import Made
 from headrace.physical.own_time import OwnTime
-from headrace.physical.stages.made_at_once import SmallPlans
 from headrace.physical.stages.made_together import form_of
 from headrace.physical.stages.made_together_forms import Form
 from headrace.physical.stages.windowing_held import Group, GroupCursor, GroupsPosition
