@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
 from headrace.dataset.mixin import DatasetMixin
@@ -69,19 +69,14 @@ class Consuming(DatasetMixin):
             >>> hr.Dataset.range(5).reduce(0, lambda total, x: total + x)
             10
         """
-        from headrace.semantics.calls import packed
-        from headrace.semantics.stateful import StateCheck
+        from headrace.semantics.reducing import reduced
 
         state = copied(normalize(initial_state))  # the function may change its state in place
-        check = StateCheck(state, stage=name or "reduce")
-        known = check.known
+        elements = self._at_hand()
+        if elements is not None:
+            return reduced(elements, state, reduce_func, stage=name or "reduce")
         with iter(self) as iterator:
-            for element in iterator:
-                state = reduce_func(state, element)
-                if type(state) not in known:  # of scalars that were found to be alike
-                    state = packed(state)
-                    check(state)
-        return state
+            return reduced(iterator, state, reduce_func, stage=name or "reduce")
 
     def get_single_element(self, name: str | None = None) -> Any:
         """Returns the element of a dataset that has exactly one.
@@ -99,14 +94,11 @@ class Consuming(DatasetMixin):
             array([0, 1, 2, 3])
         """
         stage = name or "get_single_element"
+        elements = self._at_hand()
+        if elements is not None:
+            return _only(iter(elements), stage)
         with iter(self) as iterator:
-            try:
-                element = next(iterator)
-            except StopIteration:
-                raise InvalidArgumentError("the dataset is empty", stage=stage) from None
-            for _ in iterator:
-                raise InvalidArgumentError("the dataset has more than one element", stage=stage)
-        return element
+            return _only(iterator, stage)
 
     def cardinality(self) -> int:
         """Returns how many elements an epoch has; ``hr.INFINITE_CARDINALITY`` or ``hr.UNKNOWN_CARDINALITY`` otherwise.
@@ -254,6 +246,25 @@ class Consuming(DatasetMixin):
 
         warn_of_whole_copies(self, self._plan)
         return DatasetIterator(self._plan)
+
+    def _at_hand(self) -> list[Any] | None:
+        """Returns all elements, where they are few and can be had without a run."""
+        from headrace.iterator.at_hand import elements_at_hand
+
+        if type(self).__iter__ is not Consuming.__iter__:  # a class of the user's gives its own
+            return None
+        return elements_at_hand(self, self._plan)
+
+
+def _only(elements: Iterator[Any], stage: str) -> Any:
+    """Returns the one element."""
+    try:
+        element = next(elements)
+    except StopIteration:
+        raise InvalidArgumentError("the dataset is empty", stage=stage) from None
+    for _ in elements:
+        raise InvalidArgumentError("the dataset has more than one element", stage=stage)
+    return element
 
 
 def _figures_of_a_look(plan: Node) -> IteratorStats:

@@ -173,6 +173,8 @@ def _content(value: Any, leaf: Callable[[Any], Any]) -> Any:
 
 def copied(element: Element) -> Element:
     """Returns an equal element of one's own; what was read-only stays so, and lists stay lists."""
+    if type(element) in FIXED:
+        return element
     return optree.tree_map(_copied_leaf, element, namespace=NAMESPACE)
 
 

@@ -3,5 +3,6 @@
 from headrace.engine.choosing import may_hang
 from headrace.engine.plans import physical_plan, unoptimised_plan
 from headrace.engine.run import Run
+from headrace.engine.small_run import SmallRun, all_elements
 
-__all__ = ["Run", "may_hang", "physical_plan", "unoptimised_plan"]
+__all__ = ["Run", "SmallRun", "all_elements", "may_hang", "physical_plan", "unoptimised_plan"]

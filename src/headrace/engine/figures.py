@@ -42,17 +42,17 @@ class RunFigures:
         self.window: Final[Window[tuple[Reading, ...]]] = Window(functools.partial(_readings, meters), ())
         self._ended_s: float | None = None
 
-    def begin(self) -> None:
-        """Begins, with meters that have counted nothing yet."""
-        self.window.begin(time.perf_counter())
+    def begin(self, now_s: float | None = None) -> None:
+        """Begins, now or at that time, with meters that have counted nothing yet."""
+        self.window.begin(time.perf_counter() if now_s is None else now_s)
 
     def begin_window(self) -> None:
         """Lets rates, shares and times of an element be those from now on; in the thread that pulls."""
         self.window.begin_here(time.perf_counter())
 
-    def end(self) -> None:
-        """Lets time go on no more; may be called again."""
-        self._ended_s = self._ended_s or time.perf_counter()
+    def end(self, now_s: float | None = None) -> None:
+        """Lets time go on no more from now, or from that time; may be called again."""
+        self._ended_s = self._ended_s or now_s or time.perf_counter()
 
     def stages(self) -> tuple[StageStats, ...]:
         """Returns what each stage did so far, sources first."""

@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor
 from headrace.elements.structure import Element
-from headrace.engine import Run
+from headrace.engine import Run, SmallRun
+from headrace.engine.small_run import A_BLOCK
 from headrace.errors import FailedPreconditionError, HeadraceError, InternalError
 from headrace.iterator.chained import Chained
 from headrace.iterator.element_iterator import ElementIterator
@@ -40,10 +41,12 @@ from headrace.physical.budget import Ahead
 from headrace.physical.run_policy import USUAL, RunPolicy
 from headrace.physical.stage import Item
 from headrace.plan.node import Node
+from headrace.plan.quiet import is_quiet
 
 if TYPE_CHECKING:
     from headrace.iterator.runs import AnyRun
     from headrace.observe.stats import IteratorStats
+    from headrace.physical.stage import Pace
 
 __all__ = ["DatasetIterator"]
 
@@ -76,19 +79,22 @@ class DatasetIterator(Chained, ReaderPosition, ElementIterator):
             ends_alone: whether its reader is a feed, which tells other ranks where it ends, if ranks end together.
             policy: what the run does where it is free to choose.
         """
-        prepare_run(plan)
-        super().__init__(plan, counts=counts)
+        is_usual = policy is USUAL and not feeds and not ends_alone
+        quiet = is_usual and is_quiet(plan)
+        if not quiet:
+            prepare_run(plan)
+        super().__init__(plan, counts=counts, is_quiet=quiet)
         self._feeds = feeds
         self._policy = policy
         self._now_s = policy.clock.now_s
         self.is_fed = ends_alone
-        self._joint = None if ends_alone else joint_end_of(plan)
+        self._joint = None if ends_alone or quiet else joint_end_of(plan)
         self._phase = NEW
         self._turning = threading.RLock()  # a garbage collection may close it in the very thread that does
         self._run: AnyRun | None = None
         self._finalizer: weakref.finalize[Any, Any] | None = None
         self._figures = Figures(self._now_s)
-        self._pace = policy.pace()
+        self._pace: Pace | None = None  # of a run that makes elements block by block
 
     __reduce__ = ElementIterator.__reduce__  # a chain would write down its iterators, up to Python 3.13
 
@@ -107,7 +113,8 @@ class DatasetIterator(Chained, ReaderPosition, ElementIterator):
             yield [first, *self._rows]
 
     def _next_block(self) -> Iterator[Element]:
-        self.refuse_own_functions()
+        if not self._is_quiet:
+            self.refuse_own_functions()
         self._refuse_others()
         self._is_asked = True  # no call since it was looked at: no thread came between
         try:
@@ -147,9 +154,13 @@ class DatasetIterator(Chained, ReaderPosition, ElementIterator):
 
     def _next_item(self, limit: int | None = None) -> Item:
         self._note_before_it_moves()
-        if self._run is not None and self._run.is_spent:
+        run = self._run
+        if run is None:
+            run = self._begun()
+        elif run.is_spent:
             return None
-        return self._running().pull(limit or self._pace.size)
+        pace = self._pace
+        return run.pull(limit or (A_BLOCK if pace is None else pace.size))
 
     def _next_step(self, joint: JointEnd) -> Item:
         """Returns the next element if all ranks have one, alone, so that no rank takes one that another cannot match."""
@@ -191,28 +202,37 @@ class DatasetIterator(Chained, ReaderPosition, ElementIterator):
         if not length:
             raise InternalError("a block has no elements")
         waited_s = self._figures.got(start, length)
-        self._pace.observe(length, waited_s, block.payload.nbytes)
+        if self._pace is not None:
+            self._pace.observe(length, waited_s, block.payload.nbytes)
         self._note_earlier()
         self._delivered_before += self._block_length  # no call from here on, as above
         self._rows, self._block_length, self._cursor = fresh, length, block.cursor
         return fresh
 
-    def _running(self) -> AnyRun:
-        if self._run is None:
-            start = self._start
-            is_left_to_parent(self)
-            ITERATORS.begins(self)
-            most = None if self._joint is None else 1
-            self._run = new_run(self._built, start, self._options, feeds=self._feeds, policy=self._policy, most=most)
-            self._finalizer = weakref.finalize(self, self._run.drop)
-            self._finalizer.atexit = False  # the engine closes runs at the interpreter's exit
+    def _begun(self) -> AnyRun:
+        """Begins the run, where something is asked for."""
+        is_left_to_parent(self)
+        ITERATORS.begins(self)
+        if self._is_quiet and (small := SmallRun.of(self._built)) is not None:
+            self._run = small
             with self._turning:
                 self._phase = NEXT[self._phase, BEGIN]
-            if isinstance(self._run, Run):
-                self._pace.bytes_limit = min(self._pace.bytes_limit, self._run.block_bytes)
-            self._run.open(start.position)
-            self._pace.begin_with(self._run.first_elements)
-        return self._run
+            return small
+        self._run = run = self._new_run()
+        self._finalizer = weakref.finalize(self, run.drop)
+        self._finalizer.atexit = False  # the engine closes runs at the interpreter's exit
+        with self._turning:
+            self._phase = NEXT[self._phase, BEGIN]
+        self._pace = pace = self._policy.pace()
+        if isinstance(run, Run):
+            pace.bytes_limit = min(pace.bytes_limit, run.block_bytes)
+        run.open(self._start.position)
+        pace.begin_with(run.first_elements)
+        return run
+
+    def _new_run(self) -> AnyRun:
+        most = None if self._joint is None else 1
+        return new_run(self._built, self._start, self._options, feeds=self._feeds, policy=self._policy, most=most)
 
     # ------------------------------------------------------------------ state
 
@@ -271,7 +291,7 @@ class DatasetIterator(Chained, ReaderPosition, ElementIterator):
         self._run = None
         self._stand_at(start)
         self._go_on()
-        self._pace = self._policy.pace()
+        self._pace = None
         if self._joint is not None:
             self._joint.begin()
         self._figures.go_on()
@@ -363,8 +383,13 @@ class DatasetIterator(Chained, ReaderPosition, ElementIterator):
         self._figures.end()
 
     def _shut(self) -> None:
-        if self._run is not None:
-            self._run.close()
-        # Only now: Ctrl-C may have come before.
-        if self._finalizer is not None and self._finalizer.detach() is not None:
+        run = self._run
+        if isinstance(run, SmallRun):
+            is_first = run.ends()
+        else:
+            if run is not None:
+                run.close()
+            # Only now: Ctrl-C may have come before.
+            is_first = self._finalizer is not None and self._finalizer.detach() is not None
+        if is_first:
             ITERATORS.ends(self)

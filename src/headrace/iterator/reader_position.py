@@ -11,7 +11,7 @@ import functools
 import operator
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from headrace.blocks.cursor import Cursor, SavedCursor
 from headrace.elements.structure import Element
@@ -20,11 +20,14 @@ from headrace.iterator.saved_state import Earlier, RunStart
 from headrace.iterator.steps_back import StepsBack
 from headrace.plan.buffering import options_of
 from headrace.plan.node import Node
+from headrace.plan.options import Options
 
 if TYPE_CHECKING:
     from headrace.plan.fingerprint import Fingerprint
 
 __all__ = ["ReaderPosition"]
+
+_NO_OPTIONS: Final = Options()
 
 
 def _refused(error: HeadraceError) -> dict[str, Any]:
@@ -37,23 +40,30 @@ class ReaderPosition:
     Args:
         plan: what runs.
         counts: False for a look at the elements that is no epoch.
+        is_quiet: whether nothing of the plan is drawn, counted, kept or set.
     """
 
-    def __init__(self, plan: Node, *, counts: bool) -> None:
+    def __init__(self, plan: Node, *, counts: bool, is_quiet: bool) -> None:
         self._built = plan
-        self._options = options_of(plan)
+        self._counts = counts
+        self._is_quiet = is_quiet
+        self._options = _NO_OPTIONS if is_quiet else options_of(plan)
         self._is_inline = self._options.executor == "inline"  # its one cursor moves, and knows the present alone
         self._is_beside = self._options.executor == "subprocess"
-        self._start = RunStart.first(plan, self._options, counts=counts)
         self._fingerprint: Fingerprint | None = None
         self._rows: Iterator[Element] = iter(())  # of the block, what was not delivered yet
         self._block_length = 0
         self._cursor: Cursor | None = None  # before the first element of the block, or after the last failure
         self._delivered_before = 0  # elements before the block
         # One rank that is alone has nobody who stood elsewhere.
-        ranks = self._start.ranks
+        ranks = None if is_quiet else self._start.ranks  # which begins the epoch now
         self._earlier = None if ranks is None or ranks.rank.world_size == 1 else StepsBack()
         self._has_ended = False  # whether its reader got the end
+
+    @functools.cached_property
+    def _start(self) -> RunStart:
+        """From where it runs. Of a quiet plan it is the same whenever it is made, which is when somebody asks."""
+        return RunStart.first(self._built, self._options, counts=self._counts)
 
     @property
     def built_plan(self) -> Node:
@@ -158,6 +168,7 @@ class ReaderPosition:
         """Stands where a run begins."""
         rows, none = self._rows, iter(())
         self._start = start
+        self._is_quiet = False  # what goes on from a state has stages
         self._rows, self._block_length, self._cursor, self._delivered_before = none, 0, None, 0
         deque(rows, maxlen=0)  # as above
         if self._earlier is not None:

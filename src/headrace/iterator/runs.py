@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from headrace.engine import Run
+from headrace.engine import Run, SmallRun
 from headrace.iterator.saved_state import RunStart
 from headrace.physical.run_policy import RunPolicy
 from headrace.plan.buffering import options_of
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from headrace.backends.subprocess import RemoteRun
     from headrace.iterator.forked import ForkedRun
 
-    AnyRun: TypeAlias = Run | RemoteRun | ForkedRun
+    AnyRun: TypeAlias = Run | SmallRun | RemoteRun | ForkedRun
 
 __all__ = ["new_run", "prepare_run"]
 

@@ -15,7 +15,7 @@ from headrace.frozen import frozen
 from headrace.observe.folded import Folded, drained
 from headrace.observe.recorder import Recorder
 from headrace.observe.tables import plain
-from headrace.observe.window import Window
+from headrace.observe.window import EVERY_S, Window
 
 __all__ = ["StepMeter", "StepStats"]
 
@@ -60,6 +60,19 @@ class _Reading(NamedTuple):
     computed: DurationsReading = NOTHING
 
 
+_NOTHING_YET: Final = _Reading()
+
+
+class _Sums:
+    """All steps so far, and the times of the last ones, oldest first."""
+
+    __slots__ = ("computed", "computes", "copied", "copies", "waited", "waits")
+
+    def __init__(self) -> None:
+        self.waited, self.copied, self.computed = Durations(), Durations(), Durations()
+        self.waits, self.copies, self.computes = (deque[float](maxlen=_KEPT) for _ in range(3))
+
+
 # What the steps of a block waited, how many they are, and what all steps of the block before computed; below 0 where none was before.
 _Record = tuple[float, int, float]
 
@@ -76,10 +89,11 @@ class StepMeter(Folded[_Record]):
         super().__init__()
         self._ended_copies_s = copies_s
         self._now_s = now_s
-        self._waited, self._copied, self._computed = Durations(), Durations(), Durations()
-        self._waits, self._copies, self._computes = (deque[float](maxlen=_KEPT) for _ in range(3))  # oldest first
-        self._window = Window(self._reading, _Reading())
-        self._window.begin(now_s())
+        # Made when somebody looks, or after a second: who takes a handful of elements needs neither.
+        self._made_sums: _Sums | None = None
+        self._made_window: Window[_Reading] | None = None
+        self._begin_s = now_s()
+        self._due_s = self._begin_s + EVERY_S
         self._had_s = -1.0  # since when the consumer has what it computes on; below 0 where it has nothing
         self._had = 0  # how many elements that is, as far as was folded
 
@@ -92,8 +106,9 @@ class StepMeter(Folded[_Record]):
             Recorder.active.gives((id(self), int(now_s * 1e9)), now_s)
         self.add((waited_s, elements, now_s - waited_s - had_s if had_s >= 0 else -1.0))
         self._had_s = now_s
-        if now_s >= self._window.due_s:
+        if now_s >= self._due_s:
             self._window.note(now_s)
+            self._due_s = self._window.due_s
 
     def ends(self, asked_s: float) -> None:
         """Says that the consumer asked for more at that time, and there was nothing more."""
@@ -109,39 +124,55 @@ class StepMeter(Folded[_Record]):
             recorder.did("step", self._had_s, asked_s)
             recorder.takes((id(self), int(self._had_s * 1e9)), self._had_s)
 
+    @property
+    def _sums(self) -> _Sums:
+        return self._made_sums or _Sums()
+
+    @property
+    def _window(self) -> Window[_Reading]:
+        window = self._made_window
+        if (
+            window is None
+        ):  # of two threads that make one at once, one may lose what it notes: a window begins where this one does
+            window = Window(self._reading, _NOTHING_YET)
+            window.begin(self._begin_s)
+            self._made_window = window
+        return window
+
     def _fold_fresh(self) -> None:
+        sums = self._made_sums = self._sums
         copies_s = self._ended_copies_s()
-        self._copied.add_means([(seconds, 1) for seconds in copies_s])
-        self._copies.extend(copies_s)
+        sums.copied.add_means([(seconds, 1) for seconds in copies_s])
+        sums.copies.extend(copies_s)
         records = drained(self._fresh)
         had = [self._had, *(elements for _, elements, _ in records)]
         computed = [(seconds, count) for (_, _, seconds), count in zip(records, had, strict=False) if seconds >= 0]
         waited = [(seconds, 1) for seconds, elements, _ in records if elements]
         self._had = had[-1]
-        self._computed.add_means(computed)
-        self._waited.add_means(waited)
+        sums.computed.add_means(computed)
+        sums.waited.add_means(waited)
         if (others := sum(had[1:]) - len(waited)) > 0:  # which were there with the first
-            self._waited.add_means([(0.0, others)])
-        self._computes.extend([seconds / count for seconds, count in computed])
-        self._waits.extend([seconds for seconds, _ in waited])
+            sums.waited.add_means([(0.0, others)])
+        sums.computes.extend([seconds / count for seconds, count in computed])
+        sums.waits.extend([seconds for seconds, _ in waited])
 
     @property
     def waits_s(self) -> tuple[float, ...]:
         """What the last steps waited, oldest first; the first element of several that came at once."""
         self._fold()
-        return tuple(self._waits.copy())
+        return tuple(self._sums.waits.copy())
 
     @property
     def copies_s(self) -> tuple[float, ...]:
         """What the last copies took, oldest first."""
         self._fold()
-        return tuple(self._copies.copy())
+        return tuple(self._sums.copies.copy())
 
     @property
     def computes_s(self) -> tuple[float, ...]:
         """What the last steps computed, oldest first."""
         self._fold()
-        return tuple(self._computes.copy())
+        return tuple(self._sums.computes.copy())
 
     def stats(self, now_s: float) -> StepStats:
         """Returns what the steps of the window did."""
@@ -153,4 +184,5 @@ class StepMeter(Folded[_Record]):
 
     def _reading(self) -> _Reading:
         self._fold()
-        return _Reading(self._waited.reading(), self._copied.reading(), self._computed.reading())
+        sums = self._sums
+        return _Reading(sums.waited.reading(), sums.copied.reading(), sums.computed.reading())

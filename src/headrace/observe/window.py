@@ -9,14 +9,14 @@ import math
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
-__all__ = ["WINDOW_S", "Window"]
+__all__ = ["EVERY_S", "WINDOW_S", "Window"]
 
 T = TypeVar("T")
 
 # Long enough that a rate is calm, and short enough that it is of now.
 WINDOW_S: Final = 10.0
 # So often is noted what counters say: a window is at most so much longer than it should be.
-_EVERY_S: Final = 1.0
+EVERY_S: Final = 1.0
 
 
 class Window(Generic[T]):
@@ -38,12 +38,12 @@ class Window(Generic[T]):
     def begin(self, now_s: float) -> None:
         """Begins, with counters that say what they said at the start."""
         self._readings = ((now_s, self._start),)
-        self.due_s = now_s + _EVERY_S
+        self.due_s = now_s + EVERY_S
 
     def begin_here(self, now_s: float) -> None:
         """Begins anew with what the counters say now."""
         self._readings = ((now_s, self._read()),)
-        self.due_s = now_s + _EVERY_S
+        self.due_s = now_s + EVERY_S
 
     def note(self, now_s: float) -> None:
         """Notes what the counters say; to be called when that is due."""
@@ -51,7 +51,7 @@ class Window(Generic[T]):
         while len(readings) > 1 and readings[1][0] <= now_s - WINDOW_S:
             readings = readings[1:]
         self._readings = (*readings, (now_s, self._read()))
-        self.due_s = now_s + _EVERY_S
+        self.due_s = now_s + EVERY_S
 
     def since(self, now_s: float) -> tuple[float, list[T]]:
         """Returns when the window begins, and what was noted from there on; the first is what the counters said then."""

@@ -11,7 +11,7 @@ from headrace.blocks.cursor import State
 from headrace.elements.leaf_arrays import NORMAL_LEAVES, OF_MANY_DTYPES, PYTHON_NUMBERS
 from headrace.elements.leaf_specs import spec_of
 from headrace.elements.ownership import read_only
-from headrace.elements.structure import Element, flatten, normalize, paths_of
+from headrace.elements.structure import Element, TreeDef, flatten, normalize, paths_of
 from headrace.errors import FailedPreconditionError
 from headrace.io.elements.json import element_from_json, element_to_json
 from headrace.plan.stateful import Scan
@@ -62,9 +62,20 @@ class StateCheck:
 
     def __init__(self, initial: Element, *, stage: str = "") -> None:
         self._said = f"{stage}: " if stage else ""
-        self._specs, self._treedef = flatten(spec_of(initial))
-        self._dtypes = [spec.dtype for spec in self._specs]
+        self._initial = initial
+        self._found: tuple[list[Any], TreeDef, list[Any]] | None = None
         self.known: set[Any] = set()
+        if type(initial) in SETTLED:
+            self.known.add(type(initial))  # which says all, as long as states have it
+        else:
+            self._wanted()  # before a function changes it in place
+
+    def _wanted(self) -> tuple[list[Any], TreeDef, list[Any]]:
+        """Returns the specifications of the initial state, their structure and their dtypes."""
+        if self._found is None:
+            specs, treedef = flatten(spec_of(self._initial))
+            self._found = specs, treedef, [spec.dtype for spec in specs]
+        return self._found
 
     def __call__(self, state: Element) -> None:
         """Checks a state.
@@ -72,25 +83,27 @@ class StateCheck:
         Raises:
             TypeError: it has another structure, or a component another dtype.
         """
-        if type(state) is np.ndarray and self._treedef.is_leaf() and state.dtype == self._dtypes[0]:
+        _, wanted, dtypes = self._wanted()
+        if type(state) is np.ndarray and wanted.is_leaf() and state.dtype == dtypes[0]:
             return
         known = kinds_of(state)
         if known in self.known:
             return
         leaves, treedef = flatten(state)
-        if treedef != self._treedef or list(map(_dtype_of, leaves)) != self._dtypes:
+        if treedef != wanted or list(map(_dtype_of, leaves)) != dtypes:
             self._look(state)
         if known is not None:
             self.known.add(known)
 
     def _look(self, state: Element) -> None:
         """Checks what does not say at once what it is."""
+        specs, wanted, _ = self._wanted()
         found_specs, found_treedef = flatten(spec_of(state))
-        if self._treedef != found_treedef:
+        if wanted != found_treedef:
             raise TypeError(f"{self._said}the function changed the structure of the state")
-        for index, (spec, found) in enumerate(zip(self._specs, found_specs, strict=True)):
+        for index, (spec, found) in enumerate(zip(specs, found_specs, strict=True)):
             if spec.dtype != found.dtype:
-                path = paths_of(self._treedef)[index]
+                path = paths_of(wanted)[index]
                 component = f" component {path}" if path else ""
                 raise TypeError(f"{self._said}the function changed the state's{component} dtype from {spec} to {found}")
 

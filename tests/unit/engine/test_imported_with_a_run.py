@@ -33,8 +33,10 @@ BROUGHT = {
     ".prefetch(1)" + READ: {"physical.stages.buffering_ahead", "physical.workers.overlap_tuner", "physical.workers.prefetch"},
     ".cache()" + READ: {"physical.stages.buffering", "physical.stages.buffering_kept", "semantics.buffering"},
     ".window(2).flat_map(lambda w: w.batch(2))" + READ: {
-        "physical.at_once", "physical.stages.made_at_once_grouping", "physical.stages.made_at_once_windowing",
-        "physical.stages.nesting", "physical.stages.windowing", "physical.workers.reading_place",
+        "physical.at_once", "physical.stages.nesting", "physical.stages.windowing", "physical.workers.reading_place",
+    },
+    ".flat_map(lambda x: hr.Dataset.range(x).batch(2))" + READ: {
+        "physical.stages.made_at_once_grouping", "physical.stages.made_at_once_sources",
     },
     ".as_numpy_iterator().next()": {"iterator.numpy_iterator"},
     ".batch(2).with_options(hr.Options(executor='inline'))" + READ: {"backends.inline", "backends.reference"},

@@ -1,0 +1,38 @@
+"""Plans that only give, choose and put together elements that are at hand.
+
+Nothing of such a plan calls a function, draws a number, waits, reads a file, has a thread, is kept or is set by options. So nobody can tell
+in which way its elements are made, or when.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headrace.plan.combining import Zip
+from headrace.plan.elementwise import Enumerate
+from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
+from headrace.plan.node import Node, parallel_calls_of
+from headrace.plan.sequencing import Repeat, Skip, Take
+from headrace.plan.sources import FromTensors, FromTensorSlices, Range
+from headrace.plan.windowing import WindowContents
+
+__all__ = ["is_quiet"]
+
+_BATCHES: Final = frozenset({Batch, PaddedBatch, RaggedBatch})
+# These very classes: one that extends them may do more.
+_QUIET: Final = _BATCHES | {Range, FromTensorSlices, FromTensors, WindowContents, Enumerate, Zip, Take, Skip, Repeat}
+# A plan of more operations has other costs than this look saves.
+_MOST_NODES: Final = 16
+
+
+def is_quiet(plan: Node) -> bool:
+    """Returns whether a plan has such operations alone, and few of them; it costs less than a microsecond."""
+    waiting = [plan]
+    for node in waiting:  # which grows meanwhile
+        kind = type(node)
+        if kind not in _QUIET or (kind in _BATCHES and parallel_calls_of(node) is not None):
+            return False
+        waiting += node.inputs
+        if len(waiting) > _MOST_NODES:
+            return False
+    return True
