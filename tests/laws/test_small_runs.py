@@ -5,7 +5,8 @@ The other laws give their plans options, and a plan with options has stages.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,18 @@ from tests.laws.running import assert_same, through_json
 from tests.laws.small_plans import SOURCES, STEPS
 
 import headrace as hr
-from headrace.engine import SmallRun
+from headrace.blocks.block import Block
+from headrace.engine import SmallRun, is_inside_run
 from headrace.errors import HeadraceError
 from headrace.iterator import DatasetIterator
+from headrace.physical.at_once import called
+from headrace.physical.loop_policy import Patience
 from headrace.physical.run_policy import RunPolicy
-from headrace.plan.quiet import is_quiet
+from headrace.plan.quiet import calls_at_most, is_quiet
 from headrace.testing.restoring import delivered
 
 Build = Callable[[], hr.Dataset]
+Steps = dict[str, Callable[[hr.Dataset], hr.Dataset]]
 # What a run does that is free to choose; where that is another than the usual one, it has stages.
 WITH_STAGES = RunPolicy()
 LIMIT = 40
@@ -49,15 +54,18 @@ QUIET = {
 }
 
 
+CALLING = {name: step for name, step in STEPS.items() if name.startswith(("map", "filter"))}
+
+
 @st.composite
-def small(draw: st.DrawFn) -> Build:
+def small(draw: st.DrawFn, among: Steps = QUIET) -> Build:
     """A plan of a few elements without functions, made anew each time."""
     source = SMALL[draw(st.sampled_from(sorted(SMALL)))]
-    steps = [QUIET[name] for name in draw(st.lists(st.sampled_from(sorted(QUIET)), max_size=3))]
+    steps = [among[name] for name in draw(st.lists(st.sampled_from(sorted(among)), max_size=3))]
     number = draw(st.integers(0, 9))
 
     def build() -> hr.Dataset:
-        ds = source(number)
+        ds: hr.Dataset = source(number)
         for step in steps:
             ds = step(ds)
         return ds
@@ -107,6 +115,16 @@ def test_a_run_without_stages_gives_what_stages_give_and_goes_on_from_each_state
                 assert_same(expected[count:], list(delivered(again, LIMIT - count)))
 
 
+@pytest.mark.parametrize("taken", [0, 1, 255, 256, 257, 300])
+def test_a_state_behind_what_is_taken_apart_at_once_goes_on_there(taken: int) -> None:
+    with iter(hr.Dataset.range(300)) as iterator:
+        assert list(delivered(iterator, taken)) == list(range(taken))
+        state = through_json(iterator.state_dict())
+    again = iter(hr.Dataset.range(300))
+    again.load_state_dict(state)
+    assert list(again) == list(range(taken, 300))
+
+
 @given(small())
 def test_a_run_without_stages_tells_what_stages_tell(build: Build) -> None:
     with with_stages(build()) as staged, iter(build()) as iterator:
@@ -128,22 +146,103 @@ def test_what_takes_all_elements_in_one_call_gets_those_of_an_iterator(build: Bu
         except HeadraceError as error:
             return error
 
-    def from_stages(ds: hr.Dataset) -> list[Any]:
-        with with_stages(ds) as iterator:
-            return list(iterator)
-
-    expected, gathered = read(from_stages), read(lambda ds: [*_gathered(ds)])
-    assert_same([expected], [gathered])
+    with with_stages(build()) as staged:
+        expected = until_the_first_failure(delivered(staged, 1000))
+    assert_same(expected, _gathered(build()))
+    with iter(build()) as iterator:
+        assert_same(expected, until_the_first_failure(delivered(iterator, 1000)))
     single = read(lambda ds: ds.get_single_element())
-    if isinstance(expected, list) and len(expected) == 1:
+    if len(expected) == 1:
         assert_same(expected, [single])
     else:
         assert isinstance(single, HeadraceError)
 
 
+@given(small(QUIET | CALLING))
+def test_what_a_function_takes_in_one_call_is_what_stages_give(build: Build) -> None:
+    with with_stages(build()) as staged:
+        expected = until_the_first_failure(delivered(staged, 1000))
+    found = inside_a_run(lambda: _gathered(build()))
+    assert_same(expected, until_the_first_failure(found))
+
+
+@given(small(QUIET | CALLING), st.integers(0, 5))
+def test_what_takes_long_is_called_once_and_goes_on_in_stages(build: Build, looks: int) -> None:
+    with with_stages(build()) as staged:
+        expected = list(delivered(staged, LIMIT))
+    plan = build().__headrace_plan__()
+    clock = itertools.count()
+    found = called(plan, lambda: Patience(lambda: float(next(clock)), float(looks), 2)) if calls_at_most(plan) else None
+    if found is None:
+        return
+    if isinstance(found, list):
+        pieces = [piece.payload.rows() if isinstance(piece, Block) else [piece.error] for piece in found]
+        assert_same(expected, [element for rows in pieces for element in rows][:LIMIT])
+    else:
+        with DatasetIterator(found) as iterator:
+            assert_same(expected, list(delivered(iterator, LIMIT)))
+
+
+@pytest.mark.parametrize("limit", [0, 1, 8, 100])
+def test_a_function_is_called_on_each_element_once(limit: int) -> None:
+    seen: list[int] = []
+
+    def see(number: int) -> int:
+        seen.append(number)
+        return number
+
+    plan = hr.Dataset.range(60).map(see).batch(7).__headrace_plan__()
+    clock = itertools.count()
+    found = called(plan, lambda: Patience(lambda: float(next(clock)), float(limit), 2))
+    assert found is not None
+    if not isinstance(found, list):
+        assert len(seen) <= 2 * (limit + 2)
+        with DatasetIterator(found) as iterator:
+            list(iterator)
+    assert seen == list(range(60))
+
+
+def test_functions_are_called_without_a_run_only_inside_one() -> None:
+    one = hr.Dataset.range(1)
+    for ds in (one.map(lambda _: is_inside_run()), one.map(lambda _: is_inside_run(), num_parallel_calls=1)):
+        assert list(ds) == [True]
+    assert not is_inside_run()
+
+
+def inside_a_run(function: Callable[[], Any]) -> list[Any]:
+    """What a function of a map gathers when it is called."""
+    kept: list[Any] = []
+
+    def call(number: int) -> int:
+        kept.extend(function())
+        return number
+
+    list(hr.Dataset.range(1).map(call))
+    return kept
+
+
+def until_the_first_failure(elements: Iterable[Any]) -> list[Any]:
+    """The elements up to the first that failed."""
+    taken = []
+    for element in elements:
+        taken.append(element)
+        if isinstance(element, Exception):
+            break
+    return taken
+
+
 def _gathered(ds: hr.Dataset) -> list[Any]:
+    """What reduce gets, and the error that ends it."""
     elements: list[Any] = []
-    ds.reduce(0, lambda count, element: elements.append(element) or count)
+
+    def gather(count: int, element: Any) -> int:
+        elements.append(element)
+        return count + 1
+
+    try:
+        ds.reduce(0, gather)
+    except HeadraceError as error:
+        elements.append(error)
     return elements
 
 

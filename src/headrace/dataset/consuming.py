@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
 from headrace.dataset.mixin import DatasetMixin
@@ -19,6 +19,7 @@ from headrace.plan.node import INFINITE_CARDINALITY, Node, nodes_of
 if TYPE_CHECKING:
     from headrace.dataset.dataset import Dataset
     from headrace.iterator import DatasetIterator
+    from headrace.iterator.at_hand import AtHand
     from headrace.iterator.numpy_iterator import NumpyIterator
     from headrace.observe.stats import IteratorStats
 
@@ -72,11 +73,8 @@ class Consuming(DatasetMixin):
         from headrace.semantics.reducing import reduced
 
         state = copied(normalize(initial_state))  # the function may change its state in place
-        elements = self._at_hand()
-        if elements is not None:
+        with self._at_hand() or iter(self) as elements:
             return reduced(elements, state, reduce_func, stage=name or "reduce")
-        with iter(self) as iterator:
-            return reduced(iterator, state, reduce_func, stage=name or "reduce")
 
     def get_single_element(self, name: str | None = None) -> Any:
         """Returns the element of a dataset that has exactly one.
@@ -94,11 +92,15 @@ class Consuming(DatasetMixin):
             array([0, 1, 2, 3])
         """
         stage = name or "get_single_element"
-        elements = self._at_hand()
-        if elements is not None:
-            return _only(iter(elements), stage)
-        with iter(self) as iterator:
-            return _only(iterator, stage)
+        with self._at_hand() or iter(self) as found:
+            elements = iter(found)
+            try:
+                element = next(elements)
+            except StopIteration:
+                raise InvalidArgumentError("the dataset is empty", stage=stage) from None
+            for _ in elements:
+                raise InvalidArgumentError("the dataset has more than one element", stage=stage)
+        return element
 
     def cardinality(self) -> int:
         """Returns how many elements an epoch has; ``hr.INFINITE_CARDINALITY`` or ``hr.UNKNOWN_CARDINALITY`` otherwise.
@@ -247,24 +249,13 @@ class Consuming(DatasetMixin):
         warn_of_whole_copies(self, self._plan)
         return DatasetIterator(self._plan)
 
-    def _at_hand(self) -> list[Any] | None:
+    def _at_hand(self) -> AtHand | DatasetIterator | None:
         """Returns all elements, where they are few and can be had without a run."""
         from headrace.iterator.at_hand import elements_at_hand
 
         if type(self).__iter__ is not Consuming.__iter__:  # a class of the user's gives its own
             return None
         return elements_at_hand(self, self._plan)
-
-
-def _only(elements: Iterator[Any], stage: str) -> Any:
-    """Returns the one element."""
-    try:
-        element = next(elements)
-    except StopIteration:
-        raise InvalidArgumentError("the dataset is empty", stage=stage) from None
-    for _ in elements:
-        raise InvalidArgumentError("the dataset has more than one element", stage=stage)
-    return element
 
 
 def _figures_of_a_look(plan: Node) -> IteratorStats:

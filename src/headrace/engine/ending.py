@@ -24,6 +24,10 @@ class Endable(Protocol):
         """Whether a thread reads it at this moment."""
         ...
 
+    def is_read_by(self, ident: int) -> bool:
+        """Returns whether that thread reads it at this moment."""
+        ...
+
     def stop(self) -> None:
         """Ends every wait."""
         ...

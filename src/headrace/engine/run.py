@@ -333,6 +333,10 @@ class Run:
         """Whether a thread reads the plan at this moment."""
         return self._puller is not None
 
+    def is_read_by(self, ident: int) -> bool:
+        """Returns whether that thread reads the plan at this moment."""
+        return self._puller == ident
+
     def _stop_workers(self) -> None:
         if self._pool is not None:
             self._pool.stop()

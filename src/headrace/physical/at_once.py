@@ -50,6 +50,7 @@ __all__ = [
     "SmallPlans",
     "TakesLong",
     "as_stage",
+    "called",
     "makes_at_once",
     "only_block",
     "whole",
@@ -63,6 +64,8 @@ Done = tuple[Node, int, float, float]
 
 # Made whole, however few are wanted: some ten microseconds of work.
 MOST_ELEMENTS: Final = 4096
+# For who takes all elements in any case: what is called on is held meanwhile.
+_MOST_CALLS: Final = 256
 # Between two looks at the clock, which cost little beside so many calls: so many may suddenly take long, and what comes after
 # them may need some more.
 _ROWS_A_LOOK: Final = 8
@@ -352,6 +355,19 @@ def whole(plan: Node) -> tuple[Pieces, list[Done]] | None:
     making = Making(0, _no_patience)
     pieces = making.of(plan, MOST_ELEMENTS)
     return None if pieces is None else (pieces, making.done)
+
+
+def called(plan: Node, patience: Callable[[], Patience]) -> Pieces | Node | None:
+    """Returns all elements of a plan that may call functions, or where these take long a plan that begins with the first ones; else None."""
+    making = Making(_MOST_CALLS, patience)
+    try:
+        return making.of(plan, MOST_ELEMENTS)
+    except TakesLong as cut:
+        return _with_begun(plan, cut)
+    except Exception:
+        if making.has_called:  # once is enough
+            raise
+        return None
 
 
 def _no_patience() -> Patience:

@@ -9,28 +9,40 @@ from __future__ import annotations
 from typing import Final
 
 from headrace.plan.combining import Zip
-from headrace.plan.elementwise import Enumerate
+from headrace.plan.elementwise import Enumerate, Filter, Map
 from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
 from headrace.plan.node import Node, parallel_calls_of
 from headrace.plan.sequencing import Repeat, Skip, Take
 from headrace.plan.sources import FromTensors, FromTensorSlices, Range
 from headrace.plan.windowing import WindowContents
 
-__all__ = ["is_quiet"]
+__all__ = ["calls_at_most", "is_quiet"]
 
 _BATCHES: Final = frozenset({Batch, PaddedBatch, RaggedBatch})
 # These very classes: one that extends them may do more.
 _QUIET: Final = _BATCHES | {Range, FromTensorSlices, FromTensors, WindowContents, Enumerate, Zip, Take, Skip, Repeat}
+_CALLING: Final = frozenset({Map, Filter})
+_QUIET_OR_CALLING: Final = _QUIET | _CALLING
+_PARALLEL: Final = _BATCHES | _CALLING
 # A plan of more operations has other costs than this look saves.
 _MOST_NODES: Final = 16
 
 
 def is_quiet(plan: Node) -> bool:
     """Returns whether a plan has such operations alone, and few of them; it costs less than a microsecond."""
+    return _has_only(_QUIET, plan)
+
+
+def calls_at_most(plan: Node) -> bool:
+    """Returns the same of a plan that may also call functions, one after the other where its elements are asked for."""
+    return _has_only(_QUIET_OR_CALLING, plan)
+
+
+def _has_only(kinds: frozenset[type[Node]], plan: Node) -> bool:
     waiting = [plan]
     for node in waiting:  # which grows meanwhile
         kind = type(node)
-        if kind not in _QUIET or (kind in _BATCHES and parallel_calls_of(node) is not None):
+        if kind not in kinds or (kind in _PARALLEL and parallel_calls_of(node) is not None):
             return False
         waiting += node.inputs
         if len(waiting) > _MOST_NODES:
