@@ -19,14 +19,13 @@ import importlib
 import time
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from headrace.blocks.block import Block, Failure
-from headrace.blocks.cursor import IndexCursor, State
+from headrace.blocks.cursor import IndexCursor
 from headrace.errors import InternalError
-from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.loop_policy import Patience
@@ -37,7 +36,7 @@ from headrace.plan.buffering import Prefetch
 from headrace.plan.combining import Zip
 from headrace.plan.elementwise import Enumerate, Filter, Map
 from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
-from headrace.plan.node import Node, UnaryNode
+from headrace.plan.node import Node
 from headrace.plan.sequencing import Repeat, Skip, Take
 from headrace.plan.sources import FromTensors, FromTensorSlices, Range
 from headrace.plan.windowing import WindowContents
@@ -69,7 +68,6 @@ _MOST_CALLS: Final = 256
 # Between two looks at the clock, which cost little beside so many calls: so many may suddenly take long, and what comes after
 # them may need some more.
 _ROWS_A_LOOK: Final = 8
-_ANY_NUMBER: Final = 1 << 62
 
 # In which module a case stands, which is imported when a plan first has such an operation.
 _MODULES: Final[dict[type[Node], str]] = {
@@ -89,10 +87,10 @@ _MODULES: Final[dict[type[Node], str]] = {
     RaggedBatch: "grouping",
 }
 _cases: Final[dict[type[Node], Case]] = {}
+_START: Final = IndexCursor(0)
 # The first numbers, to be cut from.
 INDICES: Final = np.arange(MOST_ELEMENTS, dtype=np.int64)
 INDICES.flags.writeable = False
-_START: Final = IndexCursor(0)
 
 
 def makes_at_once(kind: type[Node]) -> Callable[[C], C]:
@@ -170,7 +168,9 @@ class SmallPlans:
 
     def begun(self, plan: Node, cut: TakesLong) -> Stage:
         """Returns a stage that begins with what became of a plan's first elements."""
-        return lower(_with_begun(plan, cut), None, self._within(plan))
+        from headrace.physical.begun import with_begun  # what few plans need
+
+        return lower(with_begun(plan, cut), None, self._within(plan))
 
     def count(self, done: Sequence[Done], plan: Node) -> None:
         """Counts what operations of a plan did."""
@@ -291,39 +291,6 @@ class TakesLong(Exception):  # noqa: N818 - no error: what was made so far, and 
         self.left = left
 
 
-@frozen(kw_only=True, eq=False)
-class _Given(Node):
-    """Stands for what is there of an operation's elements."""
-
-    op: ClassVar[str] = "given"
-    pieces: Pieces
-
-
-@frozen(kw_only=True, eq=False)
-class _Begun(UnaryNode):
-    """An operation on what is left, and what became of the elements before that."""
-
-    op: ClassVar[str] = "begun"
-    made: Pieces
-
-
-def _with_begun(plan: Node, cut: TakesLong) -> Node:
-    """Returns a plan in which an operation goes on after what was made."""
-    if plan is cut.node:
-        return _Begun(input=dataclasses.replace(cut.node, input=_Given(pieces=cut.left)), made=cut.made)
-    return plan.with_inputs(tuple([_with_begun(node, cut) for node in plan.inputs]))
-
-
-@lower.register
-def _given(node: _Given, _state: State | None, _context: StageContext) -> Stage:
-    return GivenStage(node.pieces)
-
-
-@lower.register
-def _begun(node: _Begun, _state: State | None, context: StageContext) -> Stage:
-    return _BegunStage(node.made, lower(node.input, None, context))
-
-
 class GivenStage(Stage):
     """Pieces that are there; without any, at its end."""
 
@@ -333,21 +300,6 @@ class GivenStage(Stage):
 
     def _pull(self, limit: int) -> Item:
         return self._left.pop() if self._left else None
-
-
-class _BegunStage(Stage):
-    """Pieces that are there, and what a stage gives after them."""
-
-    def __init__(self, made: Pieces, rest: Stage) -> None:
-        super().__init__(Meter("given"), (rest,), made[0].cursor if made else rest.cursor)
-        self._made = made[::-1]
-        self._most = 1
-
-    def _pull(self, limit: int) -> Item:
-        if self._made:
-            return self._made.pop()
-        limit, self._most = min(limit, self._most), _ANY_NUMBER  # the first one alone, as it may take long
-        return self._read(self.inputs[0], limit)
 
 
 def whole(plan: Node) -> tuple[Pieces, list[Done]] | None:
@@ -363,7 +315,9 @@ def called(plan: Node, patience: Callable[[], Patience]) -> Pieces | Node | None
     try:
         return making.of(plan, MOST_ELEMENTS)
     except TakesLong as cut:
-        return _with_begun(plan, cut)
+        from headrace.physical.begun import with_begun  # as above
+
+        return with_begun(plan, cut)
     except Exception:
         if making.has_called:  # once is enough
             raise
