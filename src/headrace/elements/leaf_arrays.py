@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from headrace.elements.tensor_classes import is_tensor_class
 from headrace.errors import InvalidArgumentError, MissingExtraError, said
 
 __all__ = [
@@ -68,7 +69,20 @@ def stack(leaves: Sequence[Any], kinds: AbstractSet[type] | None = None) -> np.n
         return stacked
     if kinds == {np.ndarray} and (stacked := _stack_like_arrays(leaves)) is not None:
         return stacked
+    if len(kinds) == 1 and is_tensor_class(*kinds) and (stacked := _stack_tensors(leaves)) is not None:
+        return stacked
     return _stack_arrays([_as_array(leaf) for leaf in leaves])
+
+
+def _stack_tensors(leaves: Sequence[Any]) -> np.ndarray | None:
+    """Returns tensors of one dtype and shape along a new axis; None where they are to be looked at one by one."""
+    if len({(leaf.dtype, leaf.shape) for leaf in leaves}) > 1:
+        return None
+    try:
+        with sys.modules["torch"].no_grad():
+            return native(np.asarray(tensor_as_array(sys.modules["torch"].stack(leaves))))
+    except Exception:  # noqa: BLE001 - it is sparse, or on another device; what is said of that is said of the first one
+        return None
 
 
 def stack_scalars(leaves: Sequence[Any], kinds: AbstractSet[type]) -> np.ndarray | None:

@@ -29,6 +29,7 @@ from headrace.elements.record_classes import (
 )
 from headrace.elements.rows_and_columns import columns_of_parts
 from headrace.elements.structure import NAMESPACE, Element, flatten, unflatten
+from headrace.elements.tensor_classes import is_tensor_class
 
 __all__ = ["FIXED", "copied", "copied_array", "has_fixed_contents", "read_only", "read_only_array", "read_only_rows"]
 
@@ -173,8 +174,11 @@ def _content(value: Any, leaf: Callable[[Any], Any]) -> Any:
 
 def copied(element: Element) -> Element:
     """Returns an equal element of one's own; what was read-only stays so, and lists stay lists."""
-    if type(element) in FIXED:
+    kind = type(element)
+    if kind in FIXED:
         return element
+    if is_tensor_class(kind):  # type: ignore[arg-type]  # every class has a hash
+        return element.clone()  # to ask optree what lies in it costs several times as much
     return optree.tree_map(_copied_leaf, element, namespace=NAMESPACE)
 
 
@@ -213,6 +217,4 @@ def _copied_object(leaf: Any) -> Any:
             return copy.deepcopy(leaf)
         except Exception:  # noqa: BLE001 - it holds what has no copy, such as a lock
             return leaf
-    if kind.__module__.partition(".")[0] == "torch" and hasattr(leaf, "clone") and hasattr(leaf, "untyped_storage"):
-        return leaf.clone()
-    return leaf
+    return leaf.clone() if is_tensor_class(kind) else leaf  # type: ignore[arg-type]  # every class has a hash

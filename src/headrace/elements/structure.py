@@ -31,6 +31,7 @@ from headrace.elements.record_classes import (
     register_named_tuple,
     register_record,
 )
+from headrace.elements.tensor_classes import is_tensor_class
 from headrace.elements.tensor_spec import NAMESPACE, TensorSpec
 from headrace.elements.used_up import check_lasts
 
@@ -110,6 +111,8 @@ def normalize(element: Element) -> Element:
         return {key: normalize(part) for key, part in element.items()}
     if kind is list:
         return _array_of_list(element)
+    if is_tensor_class(kind):  # type: ignore[arg-type]  # every class has a hash
+        return element
     return optree.tree_map(_normalize_leaf, element, is_leaf=_is_unknown, namespace=NAMESPACE)
 
 
