@@ -12,6 +12,7 @@ from tests.laws.running import REFERENCE, Way, assert_same, history, resumed
 
 import headrace as hr
 from headrace.elements.structure import flatten, unflatten
+from headrace.physical.at_once import SmallPlans
 from headrace.physical.stages.made_together_forms import Form
 
 # Many windows are made together; two or three; and each by itself.
@@ -65,6 +66,31 @@ def _each(apply: Callable[[hr.Dataset], hr.Dataset]) -> Callable[..., hr.Dataset
     return made
 
 
+def _first(apply: Callable[[hr.Dataset], hr.Dataset]) -> Callable[..., hr.Dataset]:
+    """Does it to the dataset of one component, with nothing after it."""
+
+    def made(*window: Any) -> hr.Dataset:
+        return apply(flatten(window)[0][0])
+
+    return made
+
+
+def _same(*element: Any) -> Any:
+    if total(element) == 8:
+        raise Failing("eight")
+    return element[0] if len(element) == 1 else element
+
+
+def _is_even(*element: Any) -> bool:
+    if total(element) == 7:
+        raise Failing("seven")
+    return int(total(element)) % 2 == 0
+
+
+def _is_small(*element: Any) -> bool:
+    return int(total(element)) < 10
+
+
 def _by_length(window: hr.Dataset) -> hr.Dataset:
     first = next(iter(window.batch(9)))
     if flatten(first.ravel().tolist())[0][0] in (4, 6, "4", "6"):
@@ -85,6 +111,15 @@ FUNCTIONS: dict[str, Callable[..., hr.Dataset]] = {
     "batch of batches": _each(lambda window: window.batch(1).batch(3)),
     "another form for some": _each(_by_length),
     "nothing": _each(lambda window: window.take(0)),
+    "concatenate": _each(lambda window: window.concatenate(window.skip(1))),
+    "enumerate": _each(lambda window: window.enumerate().batch(2)),
+    "map": _first(lambda window: window.map(_same)),
+    "filter": _first(lambda window: window.filter(_is_even)),
+    "filter, and batches": _first(lambda window: window.filter(_is_even).batch(2)),
+    "filter, and whole batches": _first(lambda window: window.filter(_is_even).batch(2, drop_remainder=True)),
+    "filter, and padded batches": _first(lambda window: window.filter(_is_even).padded_batch(2)),
+    "maps and filters": _first(lambda window: window.map(_same).filter(_is_even).map(_same).filter(_is_small)),
+    "map of batches": _first(lambda window: window.batch(2).map(_same)),
 }
 
 
@@ -129,9 +164,9 @@ def test_windows_and_groups_of_one_form_are_made_together(monkeypatch: pytest.Mo
     together: list[int] = []
     elements = Form.elements
 
-    def counted(self: Form, plans: int, *rest: Any) -> Any:
-        together.append(plans)
-        return elements(self, plans, *rest)
+    def counted(self: Form, small: SmallPlans) -> Any:
+        together.append(len(self.lengths))
+        return elements(self, small)
 
     monkeypatch.setattr(Form, "elements", counted)
     pairs = hr.Dataset.zip((hr.Dataset.range(500), hr.Dataset.range(500))).window(5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from idioms.case import Case
-from idioms.cases import batching, chains, choosing, files, nesting, programs, sources, stateful
+from idioms.cases import batching, chains, choosing, files, inside, nesting, programs, sources, stateful
 
 CASES: Final[tuple[Case, ...]] = (
     *sources.CASES,
@@ -13,6 +13,7 @@ CASES: Final[tuple[Case, ...]] = (
     *choosing.CASES,
     *batching.CASES,
     *nesting.CASES,
+    *inside.CASES,
     *stateful.CASES,
     *files.CASES,
     *programs.CASES,

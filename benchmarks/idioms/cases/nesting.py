@@ -73,7 +73,8 @@ def _next_value(series: Any, start: int) -> tuple[Any, Any]:
     return window[:-1], window[-1]
 
 
-def _grouped(numbers: Iterable[int], key: Callable[[int], int], size: int) -> Iterator[list[int]]:
+def grouped(numbers: Iterable[int], key: Callable[[int], int], size: int) -> Iterator[list[int]]:
+    """The numbers with each key, so many at a time, and what is left of each at the end."""
     groups: dict[int, list[int]] = {}
     for x in numbers:
         group = groups.setdefault(key(x), [])
@@ -259,7 +260,7 @@ CASES: Final = (
         ours=lambda hr, n: hr.Dataset.range(32 * n).group_by_window(
             key_func=lambda x: x % 4, reduce_func=lambda key, group: group.batch(32), window_size=32
         ),
-        plain=lambda n: (np.array(group) for group in _grouped(range(32 * n), lambda x: x % 4, 32)),
+        plain=lambda n: (np.array(group) for group in grouped(range(32 * n), lambda x: x % 4, 32)),
         tfdata=SAME,
         unit=Unit.WINDOW,
         small=20,
@@ -278,7 +279,7 @@ CASES: Final = (
             )
         ),
         plain=lambda n: (
-            padded([np.arange(x % 16) for x in group]) for group in _grouped(range(n), lambda x: x % 16 // 4, 32)
+            padded([np.arange(x % 16) for x in group]) for group in grouped(range(n), lambda x: x % 16 // 4, 32)
         ),
         tfdata=lambda tf, n: (
             tf.data.Dataset.range(n)

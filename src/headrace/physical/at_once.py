@@ -37,7 +37,7 @@ from headrace.plan.combining import Zip
 from headrace.plan.elementwise import Enumerate, Filter, Map
 from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
 from headrace.plan.node import Node
-from headrace.plan.sequencing import Repeat, Skip, Take
+from headrace.plan.sequencing import Concatenate, Repeat, Skip, Take
 from headrace.plan.sources import FromTensors, FromTensorSlices, Range
 from headrace.plan.windowing import WindowContents
 
@@ -82,6 +82,7 @@ _MODULES: Final[dict[type[Node], str]] = {
     Take: "sequencing",
     Skip: "sequencing",
     Repeat: "sequencing",
+    Concatenate: "sequencing",
     Batch: "grouping",
     PaddedBatch: "grouping",
     RaggedBatch: "grouping",
@@ -282,13 +283,15 @@ class TakesLong(Exception):  # noqa: N818 - no error: what was made so far, and 
         node: the operation.
         made: what became of the first elements.
         left: what the others are made of.
+        of: what gave these; None: the operation's input.
     """
 
-    def __init__(self, node: Map | Filter, made: Pieces, left: Pieces) -> None:
+    def __init__(self, node: Map | Filter, made: Pieces, left: Pieces, of: Node | None = None) -> None:
         super().__init__()
         self.node = node
         self.made = made
         self.left = left
+        self.of = node.input if of is None else of
 
 
 class GivenStage(Stage):

@@ -39,8 +39,15 @@ class _Begun(UnaryNode):
 def with_begun(plan: Node, cut: TakesLong) -> Node:
     """Returns a plan in which an operation goes on after what was made."""
     if plan is cut.node:
-        return _Begun(input=dataclasses.replace(cut.node, input=_Given(pieces=cut.left)), made=cut.made)
+        return _Begun(input=_with_left(plan, cut), made=cut.made)
     return plan.with_inputs(tuple([with_begun(node, cut) for node in plan.inputs]))
+
+
+def _with_left(plan: Node, cut: TakesLong) -> Node:
+    """Returns an operation, and those that it reads, over what is left."""
+    if plan is cut.of:
+        return _Given(pieces=cut.left)
+    return dataclasses.replace(plan, input=_with_left(plan.inputs[0], cut))  # type: ignore[call-arg]  # a map or a filter
 
 
 @lower.register

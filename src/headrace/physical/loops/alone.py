@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
+from typing import NamedTuple
 
 from headrace.blocks.block import Block, BlockOrFailure
 from headrace.blocks.origin import named
@@ -15,7 +16,7 @@ from headrace.physical.loops.one_pass import Link, Part, Pass, Taken, Tally
 from headrace.physical.loops.text import GENERIC, Head, Loop, loop_of
 from headrace.plan.elementwise import Filter, Map
 
-__all__ = ["filtered_alone", "gone_on", "map_loop", "mapped_alone"]
+__all__ = ["Broken", "filtered_alone", "gone_on", "mapped_alone"]
 
 
 @functools.cache
@@ -44,29 +45,38 @@ def mapped_alone(node: Map, block: Block, patience: Patience) -> tuple[list[Bloc
         done = len(made)
         origin = block.origin if done == len(rows) else block.origin.subset(range(done))
         return [Block(Rows(made), block.cursor, origin)], done
-    return gone_on(node, block, made, error, start_s, patience)
+    part = Part((Link.of(node),), 0)
+    return gone_on(part, block, Broken(made, [], (0, error)), Tally.of(1), start_s, patience)
+
+
+class Broken(NamedTuple):
+    """What a loop made of the first elements of a block, before it failed on one or its time came.
+
+    Attributes:
+        made: it; where nothing but filters is called, nothing.
+        fates: of each element that is done, where there are filters.
+        failed: the link on which it failed on the next one, and how; None where it did not.
+    """
+
+    made: list[Element]
+    fates: list[int]
+    failed: tuple[int, Exception] | None
 
 
 def gone_on(
-    node: Map, block: Block, made: list[Element], error: Exception | None, start_s: float, patience: Patience
+    part: Part, block: Block, broken: Broken, tally: Tally, start_s: float, patience: Patience
 ) -> tuple[list[BlockOrFailure], int]:
-    """Returns what a map makes of a block, and of how many elements, after it made some and failed on the next one, or its time came."""
-    if error is None:
-        done = len(made)
-        return [Block(Rows(made), block.cursor, block.origin.subset(range(done)))], done
-    through, taken = _pass(node, block)
-    through.take_over(made, error)
-    through.run(taken, start_s, patience)
+    """Returns what maps and filters make of a block, and of how many elements, after their loop broke off in it."""
+    through = Pass(part, block, (), tally)
+    through.take_over(*broken)
+    if broken.failed is not None:
+        through.run(Taken.of(block.payload, part), start_s, patience)
     return through.pieces, through.done
 
 
 def filtered_alone(node: Filter, block: Block, patience: Patience) -> tuple[list[BlockOrFailure], int]:
     """Returns what a filter leaves of a block, and of how many of its elements."""
-    through, taken = _pass(node, block)
-    through.run(taken, time.perf_counter(), patience)
-    return through.pieces, through.done
-
-
-def _pass(node: Map | Filter, block: Block) -> tuple[Pass, Taken]:
     part = Part((Link.of(node),), 0)
-    return Pass(part, block, (), Tally.of(1)), Taken.of(block.payload, part)
+    through = Pass(part, block, (), Tally.of(1))
+    through.run(Taken.of(block.payload, part), time.perf_counter(), patience)
+    return through.pieces, through.done

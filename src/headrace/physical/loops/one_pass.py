@@ -72,6 +72,14 @@ class Tally:
         """Returns one of nothing so far."""
         return cls([0] * links, [0.0] * links)
 
+    def add(self, part: Part, done: int, fates: Sequence[int]) -> None:
+        """Counts what each link of a part let through of so many elements; where there are filters, these are their fates."""
+        through, dropped = done, bytearray(fates)
+        for link in range(len(part.links)):
+            if link in part.filters:
+                through -= dropped.count(part.filters.index(link) + 1)
+            self.passed[part.first + link] += through
+
 
 class Part:
     """Neighbouring links of a chain that a block goes through element by element, and what the chain does for them.
@@ -214,11 +222,15 @@ class Pass:
         apart = self._apart  # looked at once, as another thread goes on
         return self._begun + len(self._made if apart is None else apart)
 
-    def take_over(self, made: list[Element], error: Exception) -> None:
-        """Takes in what a loop made of the first rows, in a part of one map, and how the next one failed."""
-        self._made = made
-        self.done = len(made) + 1
-        self._failed(0, error, len(made))
+    def take_over(self, made: list[Element], fates: list[int], failed: tuple[int, Exception] | None) -> None:
+        """Takes in what a loop made of the first rows, their fates where there are filters, and on which link it failed on the next one."""
+        self._made, self._fates = made, fates
+        at = self.reached
+        self.done = at + (failed is not None)
+        if failed is None:
+            self._finish(at, None)
+        else:
+            self._failed(*failed, at)
 
     @holds(_at_element)
     @since("start_s")
@@ -257,7 +269,7 @@ class Pass:
             )
             stopped = link >= 0 or error is not None
             at = self.reached
-            self._count(at - self.done, self._fates[before:] if before else self._fates)
+            self._tally.add(part, at - self.done, self._fates[before:] if before else self._fates)
             self.done = at + stopped
             if error is not None:
                 self._failed(loop.failed_link(error), error, at)
@@ -281,15 +293,6 @@ class Pass:
         if self._apart is None:
             self._apart = loop.apart.begin()
         return self._apart.columns
-
-    def _count(self, done: int, fates: Sequence[int]) -> None:
-        """Counts what each link let through of so many elements; where there are filters, these are their fates."""
-        passed, first, filters = self._tally.passed, self.part.first, self.part.filters
-        through, dropped = done, bytearray(fates)
-        for link in range(len(self.part.links)):
-            if link in filters:
-                through -= dropped.count(filters.index(link) + 1)
-            passed[first + link] += through
 
     def _failed(self, link: int, error: Exception, index: int) -> None:
         """Takes in that a link failed on an element."""

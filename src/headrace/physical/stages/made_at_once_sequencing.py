@@ -1,21 +1,24 @@
-"""How take, skip and repeat make all elements of a small plan at once."""
+"""How take, skip, repeat and concatenate make all elements of a small plan at once."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from headrace.blocks.block import Block
+from headrace.blocks.block import Block, joined_block
 from headrace.blocks.cursor import CountedCursor, Cursor, State
 from headrace.blocks.origin import Indices
-from headrace.blocks.payload import Rows
-from headrace.elements.ownership import FIXED
+from headrace.blocks.payload import Payload, Rows
+from headrace.elements.ownership import FIXED, read_only_rows
 from headrace.frozen import frozen
 from headrace.physical.at_once import INDICES, Making, as_stage, makes_at_once, only_block
 from headrace.physical.made import Pieces
-from headrace.physical.stages.sequencing import SkippedCursor, SkipStage, TakeStage
-from headrace.plan.sequencing import Repeat, Skip, Take
+from headrace.physical.stages.sequencing import SkippedCursor, SkipStage, TakeStage, TurnCursor
+from headrace.plan.node import Node
+from headrace.plan.sequencing import Concatenate, Repeat, Skip, Take
+from headrace.plan.sources import FromTensors
+from headrace.plan.windowing import WindowContents
 
-__all__ = ["RepeatedCursor"]
+__all__ = ["RepeatedCursor", "gives_what_is_held"]
 
 
 @makes_at_once(Take)
@@ -72,9 +75,40 @@ def _repeat(node: Repeat, making: Making, room: int) -> Pieces | None:
     if not pieces:
         return pieces
     block = only_block(pieces)
-    if block is None or (type(block.payload) is Rows and not FIXED.issuperset(block.payload.kinds)):
-        return None  # each turn has elements of its own
+    turns: Indices = np.tile(INDICES[: 0 if block is None else len(block)], node.count)
+    payload = None if block is None else _again(block.payload, turns, node.input)
+    if block is None or payload is None:
+        return None
     making.passed_again(before, node.count)
-    length = len(block)
-    turns: Indices = np.tile(INDICES[:length], node.count)
-    return [Block(block.payload.subset(turns), RepeatedCursor(block.cursor, length, 0), block.origin.subset(turns))]
+    return [Block(payload, RepeatedCursor(block.cursor, len(block), 0), block.origin.subset(turns))]
+
+
+def _again(payload: Payload, turns: Indices, plan: Node) -> Payload | None:
+    """Returns the elements of all turns, given those of one; None where each turn has to make its own."""
+    given = payload.subset(turns)
+    if type(given) is not Rows or FIXED.issuperset(given.kinds):
+        return given
+    return Rows(read_only_rows(given.elements, given.kinds)) if gives_what_is_held(plan) else None
+
+
+def gives_what_is_held(plan: Node) -> bool:
+    """Returns whether a plan gives views of the same elements in each turn, which nobody can write to."""
+    while isinstance(plan, (Take, Skip)):
+        plan = plan.input
+    return isinstance(plan, (FromTensors, WindowContents))
+
+
+@makes_at_once(Concatenate)
+def _concatenate(node: Concatenate, making: Making, room: int) -> Pieces | None:
+    blocks: list[Block] = []
+    for part, dataset in enumerate(node.datasets):
+        pieces = making.unread(dataset, room)  # a later one may be one that only its stages can give
+        if pieces is None:
+            return None
+        block = only_block(pieces)
+        if block is not None:
+            room -= len(block)
+            blocks.append(Block(block.payload, TurnCursor("part", part, True, block.cursor), block.origin))
+        elif pieces:
+            return None
+    return [joined_block(blocks)] if blocks else []

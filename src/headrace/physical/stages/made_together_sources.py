@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from headrace.blocks.columns import Columns
-from headrace.blocks.cursor import IndexCursor
+from headrace.blocks.cursor import Cursor, IndexCursor
 from headrace.blocks.origin import IndexOrigin, Origin
 from headrace.blocks.payload import Payload, Rows
 from headrace.elements.ownership import read_only
@@ -22,26 +22,24 @@ __all__ = ["SourceForm", "is_same", "ones", "ranges", "slices"]
 
 
 class SourceForm(Form):
-    """The elements of sources that are read by index; with ``lengths``, of any number."""
+    """The elements of sources that are read by index."""
 
     def __init__(self, node: Range | FromTensorSlices | FromTensors, count: int) -> None:
-        super().__init__(node, (), count, IndexCursor(0))
+        super().__init__(node, (), count)
         self._plans: list[Any] = [node]
-        self._lengths = [count]
-
-    def vary(self) -> None:
-        """Takes plans that give another number of elements, as well: nothing is done to them."""
-        self.lengths = self._lengths
 
     def takes(self, plan: Any) -> bool:
         if type(plan) is not type(self.node) or plan.name != self.node.name or not self._is_alike(plan):
             return False
         count = self._count_of(plan)
-        if count != self.count and (self.lengths is None or not 0 < count <= MOST_ELEMENTS):
+        if count != self.lengths[0] and not (self.varies and 0 < count <= MOST_ELEMENTS):
             return False
         self._plans.append(plan)
-        self._lengths.append(count)
+        self.lengths.append(count)
         return True
+
+    def settle(self) -> None:
+        pass
 
     def _is_alike(self, plan: Any) -> bool:
         """Returns whether the elements of a source are of the same kind."""
@@ -53,10 +51,13 @@ class SourceForm(Form):
 
     def keep(self, plans: int) -> None:
         del self._plans[plans:]
-        del self._lengths[plans:]
+        super().keep(plans)
+
+    def cursor(self, index: int) -> Cursor:
+        return IndexCursor(0)
 
     def origin(self, index: int) -> Origin:
-        return IndexOrigin(range(self._lengths[index]))
+        return IndexOrigin(range(self.lengths[index]))
 
 
 class _Ranges(SourceForm):
@@ -73,7 +74,7 @@ class _Ranges(SourceForm):
             if plan.name != node.name or plan.dtype is not node.dtype:
                 return False
             self._plans.append(plan)
-            self._lengths.append(self.count)
+            self.lengths.append(self.lengths[0])
             return True
         self._have_same_bounds = False
         return super().takes(plan)

@@ -341,6 +341,13 @@ class InterleaveStage(Stage):
         return [opened for opened in (*self._slots.datasets, *self._ahead) if isinstance(opened, OpenSubplan)]
 
 
+def _paces(context: StageContext, meter: Meter) -> NestingPaces:
+    """Returns how much is done at once, which all stages of the operation learn together: of one inside another there are many."""
+    key = (id(meter), NestingPaces)
+    paces: NestingPaces | None = context.learned.get(key)
+    return context.learned.setdefault(key, NestingPaces(context.policy.pace)) if paces is None else paces
+
+
 @lower.register
 def _interleave(node: FlatMap, state: State | None, context: StageContext) -> Stage:
     cycle, block = 1, ENDLESS
@@ -364,7 +371,7 @@ def _interleave(node: FlatMap, state: State | None, context: StageContext) -> St
         block_length=block,
         opening=Opening(node, context, reading.make, reading.there),
         reading=reading,
-        paces=NestingPaces(context.policy.pace),
+        paces=_paces(context, meter),
         ahead=functools.partial(opened_ahead, gate),
         ordered=gate is None or is_ordered(deterministic, context),
     )

@@ -14,8 +14,8 @@ from headrace.blocks.payload import Payload
 from headrace.frozen import frozen, mutable
 from headrace.observe.frames import within
 from headrace.physical.stages.made_together import form_of
+from headrace.physical.stages.made_together_calls import CalledForm, OpenersOrigin
 from headrace.physical.stages.made_together_forms import Form
-from headrace.physical.stages.made_together_maps import MappedForm, OpenersOrigin
 from headrace.physical.stages.nesting_openers import Opener, Openers
 from headrace.physical.stages.nesting_opening import Opening
 from headrace.physical.stages.nesting_turns import Whole
@@ -63,15 +63,9 @@ class DatasetRuns:
             form, plans, other = self._plans(openers, turns, limit, room, most_s)
         count, payload = 0, None
         if form is not None:
-            form.keep(len(plans))
-            count = len(plans) if form.calling is None else self._called(form, form.calling, (block.origin, at), most_s)
-            left = range(count, len(plans))
-            if count:
-                form.keep(count)
-                payload = form.elements(count, self._opening.small)
-            if payload is None:
-                left = range(len(plans))
-            turns.drop(len(left))
+            count, payload = self._made(form, len(plans), (block.origin, at), most_s)
+            _tell(turns, form, len(plans), count if payload is not None else 0)
+            left = range(0 if payload is None else count, len(plans))
             openers.give_back([self._begun(Opener(index + n, None, block, at + n, plans[n]), form, n) for n in left])
         if other is not None:
             openers.give_back([other])
@@ -83,10 +77,22 @@ class DatasetRuns:
             return None
         if form.calling is not None:
             form.calling.let_go()
-        ends = None if form.lengths is None else list(itertools.accumulate(form.lengths))
-        return DatasetRun(form, block, at, index, count, ends, payload)
+        ends = None if form.is_even else list(itertools.accumulate(form.lengths))
+        return DatasetRun(form, block, at, index, count, ends, payload if len(payload) else None)
 
-    def _called(self, form: Form, calling: MappedForm, openers: OpenersOrigin, most_s: float) -> int:
+    def _made(self, form: Form, plans: int, openers: OpenersOrigin, most_s: float) -> tuple[int, Payload | None]:
+        """Makes the elements of the first of so many datasets; returns how many datasets these are, and their elements."""
+        form.keep(plans)
+        calling = form.calling
+        count = plans if calling is None else self._called(form, calling, openers, most_s)
+        if not count:
+            return 0, None
+        form.keep(count)
+        if calling is not None and calling.leaves_out:
+            form.settle()
+        return count, form.elements(self._opening.small)
+
+    def _called(self, form: Form, calling: CalledForm, openers: OpenersOrigin, most_s: float) -> int:
         """Calls functions on the elements of datasets; returns how many of these are made together."""
         small = self._opening.small
         try:
@@ -132,7 +138,7 @@ class DatasetRuns:
                 other = plan
                 break
             plans.append(plan)
-            turns.add(form.count if form.lengths is None else form.lengths[-1])
+            turns.add(form.lengths[-1])
             if turns.ready >= limit or time.perf_counter() > end_s:
                 break
         after = None if other is None else _opener(openers, index, len(plans)).called(other)
@@ -144,6 +150,16 @@ def _opener(openers: Openers, index: int, number: int) -> Opener:
     """Returns one of the elements that are at hand, of which the first one opens the dataset with this index."""
     block, rows, at = openers.at_hand()
     return Opener(index + number, rows[at + number], block, at + number)
+
+
+def _tell(turns: Turns, form: Form, plans: int, count: int) -> None:
+    """Tells turns, which know of so many datasets, that the first ones come, and with how many elements."""
+    if form.calling is None or not form.calling.leaves_out:
+        turns.drop(plans - count)
+        return
+    turns.drop(plans)  # of which it was not known how many they would give
+    for length in form.lengths[:count]:
+        turns.add(length)
 
 
 @mutable
@@ -177,14 +193,14 @@ class DatasetRun:
 
     def origin_of_all(self) -> Origin:
         """Returns where the elements came from."""
-        return _RunOrigin(self, range(self.form.total(self.count)))
+        return _RunOrigin(self, range(sum(self.form.lengths)))
 
     def whole(self, number: int, taken: int = 0) -> Whole:
         """Returns what is left of one of the datasets after so many elements, with these if they are here."""
         opener = Opener(self.index + number, None, self.openers, self.begun + number)
-        lengths = self.form.lengths
-        length = self.form.count if lengths is None else lengths[number]
-        cursor = self.form.cursor.advance(taken) if taken else self.form.cursor
+        length, cursor = self.form.lengths[number], self.form.cursor(number)
+        if taken:
+            cursor = cursor.advance(taken)
         if self.payload is None or taken == length:
             return Whole(opener, None, cursor, length - taken)
         stop = (number + 1) * length if self.ends is None else self.ends[number]

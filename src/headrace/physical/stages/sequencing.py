@@ -17,10 +17,26 @@ from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.plan.sequencing import Repeat, Shard, Skip, Take
 
-__all__ = ["ShardStage", "SkipStage", "SkippedCursor", "TakeStage", "nothing_of"]
+__all__ = ["ShardStage", "SkipStage", "SkippedCursor", "TakeStage", "TurnCursor", "nothing_of"]
 
 # What is read only to be dropped is read in blocks of this size: large enough to be cheap, small enough to hold.
 _DROPPED_AT_ONCE = 1024
+
+
+@frozen
+class TurnCursor:
+    """In one of several runs: which, whether it gave an element yet, and the position in it."""
+
+    key: str
+    turn: int
+    empty: bool
+    input: Cursor
+
+    def advance(self, count: int) -> TurnCursor:
+        return TurnCursor(self.key, self.turn, self.empty and not count, self.input.advance(count))
+
+    def state(self) -> State:
+        return {self.key: self.turn, "empty": self.empty, "input": self.input.state()}
 
 
 class TakeStage(Stage):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from headrace.blocks.block import Block, Failure, joined_block
-from headrace.blocks.cursor import Cursor, State
+from headrace.blocks.cursor import State
 from headrace.clock import Clock
 from headrace.coordination.closing import close_all
 from headrace.errors import HeadraceError
@@ -20,7 +20,7 @@ from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
-from headrace.physical.stages.sequencing import nothing_of
+from headrace.physical.stages.sequencing import TurnCursor, nothing_of
 from headrace.physical.stages.sequencing_sources import repeated_source
 from headrace.plan.node import Node
 from headrace.plan.sequencing import Concatenate, Repeat
@@ -32,22 +32,6 @@ __all__ = ["ConcatenateStage", "RepeatStage", "Turns"]
 
 # Turns that are shorter are read together, as far as elements are asked for: a hand-off costs tens of microseconds.
 _SHORT_S: Final = 1e-3
-
-
-@frozen
-class _TurnCursor:
-    """In one of several runs: which, whether it gave an element yet, and the position in it."""
-
-    key: str
-    turn: int
-    empty: bool
-    input: Cursor
-
-    def advance(self, count: int) -> _TurnCursor:
-        return _TurnCursor(self.key, self.turn, self.empty and not count, self.input.advance(count))
-
-    def state(self) -> State:
-        return {self.key: self.turn, "empty": self.empty, "input": self.input.state()}
 
 
 @frozen
@@ -75,7 +59,7 @@ class _TurnsStage(Stage):
         self._count = turns.count
         self._turn: int = state[self.key] if state else 0
         self._empty: bool = state["empty"] if state else True
-        super().__init__(meter, (current,), _TurnCursor(self.key, self._turn, self._empty, current.cursor))
+        super().__init__(meter, (current,), TurnCursor(self.key, self._turn, self._empty, current.cursor))
         self._build = turns.build
         self._now_s = clock.now_s
         self._held: Failure | None = None  # comes after what was read before it
@@ -136,9 +120,9 @@ class _TurnsStage(Stage):
             current.stop()
 
     def _placed(self, item: Block | Failure) -> Item:
-        cursor = _TurnCursor(self.key, self._turn, self._empty, item.cursor)
+        cursor = TurnCursor(self.key, self._turn, self._empty, item.cursor)
         if isinstance(item, Failure):
-            return Failure(item.error, cursor, _TurnCursor(self.key, self._turn, self._empty, item.after))
+            return Failure(item.error, cursor, TurnCursor(self.key, self._turn, self._empty, item.after))
         self._empty = False
         return Block(item.payload, cursor, item.origin)
 

@@ -185,7 +185,7 @@ class GroupRun:
         form = self._form
         assert form is not None  # as there are some
         form.keep(len(self.groups))
-        payload = form.elements(len(self.groups), small)
+        payload = form.elements(small)
         if payload is None:
             return None
         cursor, origin = _RunCursor(form, self.groups, 0), _RunOrigin(form, self.groups, range(len(payload)))
@@ -210,7 +210,7 @@ class _RunCursor:
     def state(self) -> State:
         count = self.form.count
         number = min(self.taken // count, len(self.groups) - 1)  # after all of them, at the end of the last one
-        inner = self.form.cursor.advance(self.taken - number * count)
+        inner = self.form.cursor(number).advance(self.taken - number * count)
         return GroupCursor(self.groups[number].position, inner).state()
 
 

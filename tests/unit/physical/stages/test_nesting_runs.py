@@ -69,6 +69,43 @@ FUNCTIONS: dict[str, Callable[[int], hr.Dataset]] = {
     ).batch(2),
     "batches of texts of which the last is short": lambda x: hr.Dataset.from_tensor_slices(["a", "b", "c"]).batch(2),
     "batches of batches, short ones": lambda x: hr.Dataset.range(7).batch(2).batch(2),
+    "filters, each with a value of its own": lambda x: hr.Dataset.range(4).filter(lambda y: y % (x % 3 + 1) == 0),
+    "filters that leave nothing of some": lambda x: hr.Dataset.range(3).filter(lambda y: x % 2 == 0),
+    "filters that leave nothing": lambda x: hr.Dataset.range(3).filter(lambda y: y > x + 3),
+    "filters of pairs": lambda x: hr.Dataset.from_tensor_slices((np.arange(4), np.full((4, 2), x))).filter(
+        lambda a, b: int(a) % 2 == b[0] % 2
+    ),
+    "filters of dicts": lambda x: hr.Dataset.from_tensor_slices({"b": np.arange(4), "a": [x] * 4}).filter(
+        lambda row: row.pop("b") != row["a"]
+    ),
+    "filters that fail": lambda x: hr.Dataset.range(4).filter(lambda y: 12 // ((x + y) % 4) > 4),
+    "filters, and batches of which the last is short": lambda x: (
+        hr.Dataset.range(7).filter(lambda y: y % 2 == x % 2).batch(2)
+    ),
+    "filters, and whole batches": lambda x: (
+        hr.Dataset.range(x % 4 + 1).filter(lambda y: y % 2 == 0).batch(2, drop_remainder=True)
+    ),
+    "filters of maps": lambda x: hr.Dataset.range(5).map(lambda y: {"x": x, "y": y}).filter(lambda row: row["y"] % 2),
+    "filters of maps that are bools": lambda x: (
+        hr.Dataset.range(5).map(lambda y: {"x": x, "y": y}).filter(lambda row: row["y"] % 2 == 0)
+    ),
+    "maps of filters of maps": lambda x: (
+        hr.Dataset.range(5).map(lambda y: x + y).filter(lambda y: y % 3 > 0).map(lambda y: 12 // (y % 5))
+    ),
+    "maps of slices of several lengths": lambda x: (
+        hr.Dataset.from_tensor_slices(list(range(x % 4 + 1))).map(lambda y: [x, y]).batch(2)
+    ),
+    "concatenated": lambda x: hr.Dataset.range(x % 3).concatenate(hr.Dataset.range(2)),
+    "concatenated, of several lengths": lambda x: (
+        hr.Dataset.range(x % 3 + 1).concatenate(hr.Dataset.range(5, 7)).concatenate(hr.Dataset.range(1)).batch(2)
+    ),
+    "concatenated maps": lambda x: hr.Dataset.range(2).map(abs).concatenate(hr.Dataset.range(x).map(abs)),
+    "numbered": lambda x: hr.Dataset.from_tensor_slices(np.full((x % 3 + 1, 2), x)).enumerate(),
+    "numbered from somewhere": lambda x: hr.Dataset.range(3).enumerate(x // 4).map(lambda number, y: number * y),
+    "an array several times": lambda x: hr.Dataset.from_tensors({"a": np.full(2, x)}).repeat(x % 4),
+    "a part of several lengths": lambda x: hr.Dataset.range(x % 5 + 1).take(3).repeat(2).skip(1),
+    "pairs of several lengths": lambda x: hr.Dataset.zip((hr.Dataset.range(x + 1), hr.Dataset.range(3))),
+    "datasets inside": lambda x: hr.Dataset.range(2).flat_map(lambda y: hr.Dataset.range(x % 3).map(lambda z: y + z)),
     "sources and failures": lambda x: hr.Dataset.range(4 // (x % 5)),
     "sources and functions": lambda x: hr.Dataset.range(3) if x % 4 else hr.Dataset.range(3).map(lambda y: y + x),
 }
@@ -130,8 +167,16 @@ def test_an_error_names_the_element_and_the_dataset_that_it_lies_in(name: str) -
 @pytest.mark.parametrize("cycle", [1, 3])
 @pytest.mark.parametrize("size", [1, 2, 3])
 @pytest.mark.parametrize("fails", [False, True])
-def test_a_function_inside_is_called_once_for_each_element_whatever_fails(cycle: int, size: int, fails: bool) -> None:
+@pytest.mark.parametrize("filters", [False, True])
+def test_a_function_inside_is_called_once_for_each_element_whatever_fails(
+    cycle: int, size: int, fails: bool, filters: bool
+) -> None:
     called: list[tuple[int, int]] = []
+    judged: list[int] = []
+
+    def judge(array: np.ndarray) -> bool:
+        judged.append(len(array))
+        return len(judged) % 3 > 0
 
     def inner(x: int) -> hr.Dataset:
         def noted(y: int) -> np.ndarray:
@@ -140,11 +185,13 @@ def test_a_function_inside_is_called_once_for_each_element_whatever_fails(cycle:
                 raise ValueError("this one")
             return np.zeros(2 if x % 7 == 4 and y == 1 else 1)
 
-        return hr.Dataset.range(4).map(noted).batch(size)
+        made = hr.Dataset.range(4).map(noted)
+        return (made.filter(judge) if filters else made).batch(size)
 
     dataset = hr.Dataset.range(60).interleave(inner, cycle_length=cycle)
     history(dataset, AT_ONCE, limit=1000)
     assert sorted(called) == [(x, y) for x in range(60) for y in range(4)]
+    assert len(judged) == (60 * 4 - 12 * fails) * filters
 
 
 def test_the_counts_of_a_function_inside_are_those_of_all_calls_that_returned() -> None:
@@ -166,6 +213,23 @@ def test_the_counts_of_a_function_inside_are_those_of_all_calls_that_returned() 
         counts = {stage.name.split()[0]: stage.elements for stage in iterator.stats().stages}
     assert (delivered, failed) == (740, 60)
     assert (counts["range"], counts["map"]) == (800, 740)
+
+
+def test_the_counts_of_several_functions_inside_are_those_of_each() -> None:
+    def inner(x: int) -> hr.Dataset:
+        numbers = hr.Dataset.range(4).map(lambda y: x + y)
+        return numbers.filter(lambda y: y % 4 > 0).map(lambda y: 12 // (y % 4 - 3 * (x == 7)))
+
+    with iter(hr.Dataset.range(200).flat_map(inner).ignore_errors()) as iterator:
+        delivered = len(list(iterator))
+        counts = sorted((stage.name.split()[0], stage.elements) for stage in iterator.stats().stages)
+    assert delivered == 599
+    assert [one for one in counts if one[0] in ("map", "filter", "flat_map")] == [
+        ("filter", 600),
+        ("flat_map", 599),
+        ("map", 599),
+        ("map", 800),
+    ]
 
 
 def test_what_is_made_together_calls_functions_on_no_more_than_a_dataset_until_it_is_known_what_they_take() -> None:

@@ -1,0 +1,245 @@
+"""The forms of operations that only say which elements come, and beside which: take, skip, repeat, zip, concatenate, enumerate."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from headrace.blocks.columns import Columns
+from headrace.blocks.cursor import CountedCursor, Cursor, JoinedCursor
+from headrace.blocks.handing_out import handed_out
+from headrace.blocks.joining import join
+from headrace.blocks.origin import JoinedOrigin, Origin
+from headrace.blocks.payload import Payload, Rows
+from headrace.elements.ownership import FIXED, read_only_rows
+from headrace.elements.structure import LEAF, flatten
+from headrace.physical.at_once import MOST_ELEMENTS
+from headrace.physical.made import MOST_BYTES
+from headrace.physical.stages.combining import ZipCursor
+from headrace.physical.stages.made_at_once_combining import side_by_side
+from headrace.physical.stages.made_at_once_sequencing import RepeatedCursor, gives_what_is_held
+from headrace.physical.stages.made_together_forms import Form, picked_runs
+from headrace.physical.stages.made_together_sources import is_same
+from headrace.physical.stages.sequencing import SkippedCursor, TurnCursor
+from headrace.plan.combining import Zip
+from headrace.plan.elementwise import Enumerate
+from headrace.plan.sequencing import Concatenate, Repeat, Skip, Take
+
+__all__ = ["Enumerated", "Joined", "Repeated", "Skipped", "Taken", "Zipped"]
+
+_PAIR: Final = flatten((0, 0))[1]
+
+
+class _Cut(Form):
+    """What is left of each plan, from some element on."""
+
+    def __init__(self, node: Take | Skip, form: Form, count: int) -> None:
+        super().__init__(node, (form,), count)
+        self.is_held = form.is_held
+
+    def takes(self, plan: Any) -> bool:
+        node: Any = self.node
+        if type(plan) is not type(node) or plan.count != node.count or plan.name != node.name:
+            return False
+        return self.inputs[0].takes(plan.input) and self.took()
+
+    @property
+    def _begin(self) -> int:
+        return 0
+
+    def origin(self, index: int) -> Origin:
+        return self.inputs[0].origin(index).subset(range(self._begin, self._begin + self.lengths[index]))
+
+    def _made(self, parts: list[Payload]) -> Payload | None:
+        return first_ones(parts[0], self.inputs[0], self.lengths, self._begin)
+
+
+class Taken(_Cut):
+    """What ``take`` leaves."""
+
+    def __init__(self, node: Take, form: Form) -> None:
+        super().__init__(node, form, min(node.count, form.count))
+
+    def _length(self, index: int) -> int:
+        node: Any = self.node
+        return min(node.count, self.inputs[0].lengths[index])  # type: ignore[no-any-return]  # both are ints
+
+    def cursor(self, index: int) -> Cursor:
+        return CountedCursor("taken", 0, self.inputs[0].cursor(index))
+
+
+class Skipped(_Cut):
+    """What ``skip`` leaves."""
+
+    def __init__(self, node: Skip, form: Form) -> None:
+        super().__init__(node, form, form.count - node.count)
+
+    @property
+    def _begin(self) -> int:
+        node: Any = self.node
+        return node.count  # type: ignore[no-any-return]  # an int
+
+    def _length(self, index: int) -> int:
+        return max(0, self.inputs[0].lengths[index] - self._begin)
+
+    def cursor(self, index: int) -> Cursor:
+        return SkippedCursor(self._begin, self.inputs[0].cursor(index).advance(self._begin))
+
+
+class Zipped(Form):
+    """One element of each of several, together."""
+
+    def __init__(self, node: Zip, forms: Sequence[Form]) -> None:
+        super().__init__(node, forms, min(form.count for form in forms))
+        self._takers = [form.takes for form in forms]
+
+    def takes(self, plan: Any) -> bool:
+        node: Any = self.node
+        if type(plan) is not Zip or plan.name != node.name or len(plan.datasets) != len(self.inputs):
+            return False
+        if plan.treedef is not node.treedef and not is_same(plan.treedef, node.treedef):
+            return False
+        return all(map(operator.call, self._takers, plan.datasets)) and self.took()
+
+    def _length(self, index: int) -> int:
+        return min([form.lengths[index] for form in self.inputs])
+
+    def cursor(self, index: int) -> Cursor:
+        return ZipCursor(tuple([form.cursor(index) for form in self.inputs]))
+
+    def origin(self, index: int) -> Origin:
+        return self.inputs[0].origin(index).subset(range(self.lengths[index]))
+
+    def _made(self, parts: list[Payload]) -> Payload | None:
+        node: Any = self.node
+        cut = [first_ones(part, form, self.lengths) for part, form in zip(parts, self.inputs, strict=True)]
+        shown = [handed_out(part) if form.is_held else part for part, form in zip(cut, self.inputs, strict=True)]
+        return side_by_side(node.treedef, shown)
+
+
+class Enumerated(Form):
+    """Elements with their numbers before them."""
+
+    def __init__(self, node: Enumerate, form: Form) -> None:
+        super().__init__(node, (form,), form.count)
+
+    def takes(self, plan: Any) -> bool:
+        node: Any = self.node
+        if type(plan) is not Enumerate or plan.start != node.start or plan.name != node.name:
+            return False
+        return self.inputs[0].takes(plan.input) and self.took()
+
+    def cursor(self, index: int) -> Cursor:
+        return CountedCursor("index", 0, self.inputs[0].cursor(index))
+
+    def origin(self, index: int) -> Origin:
+        return self.inputs[0].origin(index)
+
+    def _made(self, parts: list[Payload]) -> Payload | None:
+        node: Any = self.node
+        if node.start + max(self.lengths) > np.iinfo(np.int64).max:
+            return None
+        payload = handed_out(parts[0]) if self.inputs[0].is_held else parts[0]
+        numbers = np.concatenate([np.arange(node.start, node.start + length) for length in self.lengths])
+        return side_by_side(_PAIR, [Columns(LEAF, [numbers]), payload])
+
+
+class Repeated(Form):
+    """The elements of a dataset again and again, any number of times where that may vary."""
+
+    def __init__(self, node: Repeat, form: Form) -> None:
+        self._times: list[int] = [node.count or 1]
+        super().__init__(node, (form,), form.count * self._times[0])
+
+    @staticmethod
+    def fits(node: Repeat, form: Form) -> bool:
+        """Returns whether what it gives is small."""
+        times = node.count or 0
+        return not form.is_held and 0 < times * form.lengths[-1] <= MOST_ELEMENTS and times * form.nbytes <= MOST_BYTES
+
+    def takes(self, plan: Any) -> bool:
+        if type(plan) is not Repeat or plan.name != self.node.name or not self.inputs[0].takes(plan.input):
+            return False
+        self._times.append(plan.count or 0)
+        return self.fits(plan, self.inputs[0]) and self.took()
+
+    def keep(self, plans: int) -> None:
+        del self._times[plans:]
+        super().keep(plans)
+
+    def _length(self, index: int) -> int:
+        return self._times[index] * self.inputs[0].lengths[index]
+
+    @property
+    def nbytes(self) -> int:
+        return self.inputs[0].nbytes * self._times[0]
+
+    def cursor(self, index: int) -> Cursor:
+        return RepeatedCursor(self.inputs[0].cursor(index), self.inputs[0].lengths[index], 0)
+
+    def origin(self, index: int) -> Origin:
+        turn = np.arange(self.inputs[0].lengths[index])
+        return self.inputs[0].origin(index).subset(np.tile(turn, self._times[index]))
+
+    def _read(self, times: Sequence[int] | None) -> Sequence[int] | None:
+        return self._times if times is None else list(map(operator.mul, self._times, times))  # it is given in each turn
+
+    def _made(self, parts: list[Payload]) -> Payload | None:
+        payload, lengths = parts[0], self.inputs[0].lengths
+        begins = list(itertools.accumulate(lengths[:-1], initial=0))
+        turns = picked_runs(payload, np.repeat(begins, self._times), np.repeat(lengths, self._times))
+        if type(turns) is Rows and not FIXED.issuperset(turns.kinds):
+            node: Any = self.node
+            # Else each turn has elements of its own.
+            return Rows(read_only_rows(turns.elements, turns.kinds)) if gives_what_is_held(node.input) else None
+        return turns
+
+
+class Joined(Form):
+    """One dataset after the other."""
+
+    def __init__(self, node: Concatenate, forms: Sequence[Form]) -> None:
+        super().__init__(node, forms, sum(form.count for form in forms))
+
+    def takes(self, plan: Any) -> bool:
+        if type(plan) is not Concatenate or plan.name != self.node.name or len(plan.datasets) != len(self.inputs):
+            return False
+        return all(form.takes(part) for form, part in zip(self.inputs, plan.datasets, strict=True)) and self.took()
+
+    def _length(self, index: int) -> int:
+        return sum([form.lengths[index] for form in self.inputs])
+
+    def _starts(self, index: int) -> list[int]:
+        """Returns where each dataset of one of the plans begins, and where the last one ends."""
+        return [*itertools.accumulate([form.lengths[index] for form in self.inputs], initial=0)]
+
+    def cursor(self, index: int) -> Cursor:
+        positions: list[Cursor] = [
+            TurnCursor("part", part, True, form.cursor(index)) for part, form in enumerate(self.inputs)
+        ]
+        end = positions[-1].advance(self.inputs[-1].lengths[index])
+        return JoinedCursor(self._starts(index), [*positions, end])
+
+    def origin(self, index: int) -> Origin:
+        lengths = [form.lengths[index] for form in self.inputs]
+        return JoinedOrigin.of(lengths, [form.origin(index) for form in self.inputs])
+
+    def _made(self, parts: list[Payload]) -> Payload | None:
+        shown = [handed_out(part) if form.is_held else part for part, form in zip(parts, self.inputs, strict=True)]
+        whole = join(shown)
+        lengths = np.array([form.lengths for form in self.inputs])
+        begins = np.cumsum(lengths, axis=1) - lengths
+        begins += np.cumsum([0, *map(len, shown[:-1])])[:, None]
+        return picked_runs(whole, begins.T.ravel(), lengths.T.ravel())
+
+
+def first_ones(payload: Payload, form: Form, lengths: Sequence[int], begin: int = 0) -> Payload:
+    """Returns so many elements of each plan that a form took, from that one on."""
+    if not begin and lengths == form.lengths:
+        return payload
+    begins = itertools.accumulate(form.lengths[:-1], initial=begin)
+    return picked_runs(payload, list(begins), lengths)
