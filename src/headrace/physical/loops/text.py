@@ -192,6 +192,7 @@ class _Writer:
         self._form: Form | None = None
         self._head: Head = head
         self._number: str | None = None
+        self._parts: list[str] = []  # variables for its parts, where it was unpacked
 
     def written(self) -> tuple[str, list[int]]:
         """Returns the text, and the link to which each line belongs."""
@@ -260,12 +261,14 @@ class _Writer:
             return f"f{link}({variable})"
         if head.width is None or head.width > _MOST_ARGUMENTS:
             return f"f{link}(*{variable})"
+        if self._parts and variable == self._variable:
+            return f"f{link}({', '.join(self._parts)})"
         return f"f{link}({', '.join(f'{variable}[{part}]' for part in range(head.width))})"
 
     def _map(self, link: int) -> None:
         self._add(link, f"x = {self._call(link, self._variable)}")
         known = self._known[link]
-        self._variable, self._form, self._head, self._number = "x", known.form, Head(None), None
+        self._variable, self._form, self._head, self._number, self._parts = "x", known.form, Head(None), None, []
         if self._apart is not None and link == len(self._kinds) - 1:  # whoever else has it
             self._take_apart(link, self._apart, ["x = own(x, row, lists=1)", "x = settle(x)"])
             return
@@ -281,22 +284,41 @@ class _Writer:
         if is_changeable and not known.is_fresh:
             self._add(link, "x = own(x, row, lists=1)")
         conditions = Conditions(self._constant, counted=known.is_fresh)
+        surprised = [
+            "kind, before = type(x), ids_of(x)",
+            "x = settle(x)",
+            f"return {link}, (x, row, kind, before), None",
+        ]
+        if not is_changeable or known.is_fresh:
+            surprised.insert(1, "x = own(x, row, lists=1)")
+        if isinstance(known.form, TupleForm) and known.form.kind is tuple and known.form.parts and not is_changeable:
+            self._unpack(link, known.form, conditions, surprised)
+            return
         checks = [*conditions_of_row(known.form), *conditions.of("x", known.form)]
-        self._add(link, f"if not ({' and '.join(checks)}):")
         copies = conditions.copies("x", known.form)
         # Or parts of it would seem to be somebody's.
-        let_go = f"{' = '.join(conditions.variables)} = None" if conditions.variables else None
-        if let_go is not None:
-            self._add(link, let_go, deeper=1)
-        self._add(link, "kind, before = type(x), ids_of(x)", deeper=1)
-        if not is_changeable or known.is_fresh:
-            self._add(link, "x = own(x, row, lists=1)", deeper=1)
-        self._add(link, "x = settle(x)", deeper=1)
-        self._add(link, f"return {link}, (x, row, kind, before), None", deeper=1)
-        for line in copies:
+        let_go = [f"{' = '.join(conditions.variables)} = None"] if conditions.variables else []
+        self._unless(link, checks, [*let_go, *surprised])
+        for line in [*copies, *let_go]:
             self._add(link, line)
-        if let_go is not None:
-            self._add(link, let_go)
+
+    def _unless(self, link: int, checks: Sequence[str], lines: Sequence[str]) -> None:
+        self._add(link, f"if not ({' and '.join(checks)}):")
+        for line in lines:
+            self._add(link, line, deeper=1)
+
+    def _unpack(self, link: int, form: TupleForm, conditions: Conditions, surprised: Sequence[str]) -> None:
+        """Unpacks a tuple that nobody can change, of this form; its length is not asked for, to be ready for another one costs nothing."""
+        self._parts = [f"y{part}" for part in range(len(form.parts))]
+        surprised = [f"{' = '.join(self._parts)} = None", *surprised]  # or parts of it would seem to be somebody's
+        self._unless(link, ["type(x) is tuple"], surprised)
+        self._add(link, "try:")
+        self._add(link, f"{''.join(f'{part}, ' for part in self._parts)}= x", deeper=1)
+        self._add(link, "except ValueError:")
+        for line in surprised:
+            self._add(link, line, deeper=1)
+        checks = [conditions.of(name, part) for name, part in zip(self._parts, form.parts, strict=True)]
+        self._unless(link, [*itertools.chain.from_iterable(checks)], surprised)
 
     def _filter(self, link: int) -> None:
         seen = self._variable
@@ -348,7 +370,7 @@ class _Writer:
             self._add(link, f"x = ({self._number}, {self._variable})")
             form = self._form
             self._form = TupleForm(tuple, (int, form)) if form is not None and self._variable == "x" else None
-            self._variable, self._head, self._number = "x", Head(True, 2), None
+            self._variable, self._head, self._number, self._parts = "x", Head(True, 2), None, []
 
     def _end(self) -> None:
         last = len(self._kinds) - 1
