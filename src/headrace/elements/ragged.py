@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -88,6 +88,7 @@ def default_padding(array: np.ndarray) -> Any:
 
 
 _dtype: Final = operator.attrgetter("dtype")
+_ndim: Final = operator.attrgetter("ndim")
 # Rows up to this length are written all at once: to write one by itself costs as much as to look which of so many numbers it fills.
 _SHORT: Final = 64
 # Which numbers of such a row are its first so many.
@@ -129,6 +130,23 @@ def _padded_rows(arrays: list[np.ndarray], size: int | None, value: Any) -> np.n
     for row, array, length in zip(whole, arrays, lengths, strict=True):
         row[:length] = array
     return whole
+
+
+def padded_runs(arrays: Sequence[np.ndarray], size: int) -> list[np.ndarray] | None:
+    """Returns what ``padded`` makes of each run of so many arrays, all in one go; None where they are not plainly short rows of one dtype."""
+    dtype = arrays[0].dtype
+    if dtype.kind not in _OF_ZEROS or not dtype.isnative or len(set(map(_dtype, arrays))) > 1:
+        return None
+    if set(map(_ndim, arrays)) != {1}:
+        return None
+    lengths = np.fromiter(map(len, arrays), np.intp, len(arrays))
+    longest = lengths.reshape(-1, size).max(1).tolist()
+    most = max(longest)
+    if most > _SHORT:
+        return None
+    whole = np.zeros((len(arrays), most), dtype)
+    whole[_FIRST_OF.take(lengths, 0)[:, :most]] = np.concatenate(arrays)
+    return [whole[number * size : (number + 1) * size, :length].copy() for number, length in enumerate(longest)]
 
 
 def _filled(arrays: list[np.ndarray], sizes: list[int], value: Any) -> np.ndarray:

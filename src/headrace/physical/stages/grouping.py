@@ -11,6 +11,7 @@ from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
 from headrace.physical.stage import Stage
 from headrace.physical.stages.grouping_batches import BatchStage, CombinedBatchStage
+from headrace.physical.stages.grouping_padded import padded_together
 from headrace.physical.workers.batch_memory import BatchMemory
 from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
 from headrace.semantics.grouping import BATCH_REMEDY, padded_batch, ragged_batch
@@ -32,8 +33,8 @@ def _batch(node: Batch, state: State | None, context: StageContext) -> Stage:
 
 @lower.register
 def _padded_batch(node: PaddedBatch, state: State | None, context: StageContext) -> Stage:
-    combine = functools.partial(padded_batch, node)
-    return _combined(node, combine, state, context)
+    combine, together = functools.partial(padded_batch, node), functools.partial(padded_together, node)
+    return _combined(node, combine, state, context, together)
 
 
 @lower.register
@@ -43,7 +44,12 @@ def _ragged_batch(node: RaggedBatch, state: State | None, context: StageContext)
 
 
 def _combined(
-    node: Batch, combine: Callable[[list[Element]], Element], state: State | None, context: StageContext
+    node: Batch,
+    combine: Callable[[list[Element]], Element],
+    state: State | None,
+    context: StageContext,
+    together: Callable[[list[Element], int], list[Element] | None] | None = None,
 ) -> Stage:
     upstream = lower(node.input, state, context)
-    return CombinedBatchStage(node, combine, upstream, context.meter(node), context.gathering(node, BATCH_REMEDY))
+    holding = context.gathering(node, BATCH_REMEDY)
+    return CombinedBatchStage(node, combine, upstream, context.meter(node), holding, together)

@@ -245,7 +245,16 @@ def _one(block: Block, of: Batch) -> Block | Failure:
 
 
 class CombinedBatchStage(BatchStage):
-    """Runs of consecutive elements, made one in a way of their own, a batch at a time."""
+    """Runs of consecutive elements, made one in a way of their own, a batch at a time.
+
+    Args:
+        node: the operation.
+        combine: makes one of elements.
+        input_stage: what is read.
+        meter: its own.
+        holding: is told how much is gathered, and how much is ready.
+        together: makes one of each so many elements; None where it cannot.
+    """
 
     def __init__(
         self,
@@ -254,12 +263,17 @@ class CombinedBatchStage(BatchStage):
         input_stage: Stage,
         meter: Meter,
         holding: Holding | None = None,
+        together: Callable[[list[Element], int], list[Element] | None] | None = None,
     ) -> None:
         super().__init__(node, input_stage, meter, holding=holding)
         self._combine = combine
+        self._made_together = together
 
     def _stacked(self, block: Block, size: int) -> list[Block | Failure]:
         rows = block.payload.rows()
+        whole = self._made_together(rows, size) if self._made_together is not None else None
+        if whole is not None:
+            return self._together(block, size, whole)
         made: list[Block | Failure] = []
         batches: list[Element] = []
         for start in range(0, len(block), size):

@@ -12,6 +12,7 @@ from headrace.blocks.payload import Payload, Rows
 from headrace.elements.rows_and_columns import rows_of_leaves
 from headrace.elements.structure import may_refuse
 from headrace.physical.stages.grouping_batches import owned_batch, stacked_payload
+from headrace.physical.stages.grouping_padded import padded_together
 from headrace.physical.stages.made_together_forms import Form
 from headrace.physical.stages.made_together_moves import first_ones
 from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
@@ -77,10 +78,13 @@ class Batched(Form):
         columns = first_ones(parts[0], self.inputs[0], used).columns()
         if may_refuse(columns.treedef):
             return None
+        size = self._size_of_all(used)
+        return self._cut(columns) if size is None else stacked_payload(columns, len(columns) // size, size)
+
+    def _size_of_all(self, used: list[int]) -> int | None:
+        """Returns how many elements each batch has, given how many of each plan are in batches; None where not all have as many."""
         size = min(self._size, used[0])
-        if used.count(used[0]) == len(used) and not used[0] % size:
-            return stacked_payload(columns, len(columns) // size, size)
-        return self._cut(columns)
+        return size if size and not used[0] % size and used.count(used[0]) == len(used) else None
 
     def _cut(self, columns: Columns) -> Payload | None:
         if not columns.arrays:
@@ -109,7 +113,12 @@ class Combined(Batched):
         super().keep(plans)
 
     def _made(self, parts: list[Payload]) -> Payload | None:
-        rows = first_ones(parts[0], self.inputs[0], self._used()).rows()
+        used = self._used()
+        rows, size = first_ones(parts[0], self.inputs[0], used).rows(), self._size_of_all(used)
+        if size is not None and type(self.node) is PaddedBatch and all(node.padding.fits_all for node in self._nodes):
+            together = padded_together(self.node, rows, size)
+            if together is not None:
+                return Rows(together)
         nodes = [node for node, batches in zip(self._nodes, self.lengths, strict=True) for _ in range(batches)]
         return Rows(
             [self._combine(node, rows[start:stop]) for node, (start, stop) in zip(nodes, self._spans(), strict=True)]

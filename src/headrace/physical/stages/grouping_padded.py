@@ -1,0 +1,60 @@
+"""Padded batches of short rows, several made at once: what all of them hold is put together and written to its places in one go.
+
+What always holds: they are what ``padded_batch`` makes of each. Where that is not plain to see (a shape or a value was given, rows
+of several dtypes, of more axes or long ones, structure in structure), nothing is made here, and each is made by itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.elements.leaf_arrays import stack_scalars
+from headrace.elements.ragged import padded_runs
+from headrace.elements.rows_and_columns import transpose
+from headrace.elements.structure import Element, TreeDef, unflatten
+from headrace.plan.grouping import PaddedBatch
+
+__all__ = ["padded_together"]
+
+
+def padded_together(node: PaddedBatch, rows: Sequence[Element], size: int) -> list[Element] | None:
+    """Returns the padded batches of each ``size`` rows; None where each is to be made by itself."""
+    if not node.padding.fits_all:
+        return None
+    with contextlib.suppress(
+        Exception
+    ):  # an element's own methods may raise anything; each by itself finds out which of them
+        treedef, columns = transpose(rows)
+        if not _is_of_all(treedef, rows):
+            return None
+        made: list[list[np.ndarray]] = []
+        for column in columns:
+            parts = _parts(column, size)
+            if parts is None:
+                return None
+            made.append(parts)
+        if treedef.is_leaf():
+            return list(made[0])
+        return [unflatten(treedef, leaves) for leaves in zip(*made, strict=True)]
+    return None
+
+
+def _is_of_all(treedef: TreeDef, rows: Sequence[Element]) -> bool:
+    """Returns whether each part of the rows has this structure, also in the order of its keys."""
+    if treedef.is_leaf():
+        return True
+    if not treedef.num_leaves or treedef.num_nodes != treedef.num_leaves + 1:
+        return False
+    return treedef.type is tuple or (treedef.type is dict and len(set(map(tuple, rows))) == 1)
+
+
+def _parts(column: Sequence[Any], size: int) -> list[np.ndarray] | None:
+    kinds = set(map(type, column))
+    if kinds == {np.ndarray}:
+        return padded_runs(column, size)
+    scalars = stack_scalars(column, kinds)
+    return None if scalars is None else [scalars[start : start + size].copy() for start in range(0, len(scalars), size)]
