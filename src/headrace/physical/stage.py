@@ -259,15 +259,19 @@ class Pace:
 
     A hand-off costs tens of microseconds, so a millisecond makes it cheap; longer would only delay the first
     element and hold more memory. It starts at one element, and grows by at most a factor of four a step, so that
-    one cheap element says little about the next.
+    one cheap element says little about the next. Nor does one block that takes far longer than those before it: somebody else had the
+    processor, or Python's lock. The next one tells.
     """
 
-    __slots__ = ("_blocks", "_elements", "_nbytes", "_seconds", "bytes_limit", "limit", "size", "target_s")
+    __slots__ = ("_blocks", "_elements", "_nbytes", "_seconds", "_was_long", "bytes_limit", "limit", "size", "target_s")
 
     GROWTH = 4
     # What a block weighs less than the one after it: about four blocks count, so it is quick to follow and slow to be
     # fooled. Time and elements are summed apart, because a source may work for a hundred elements when it is asked for one.
     FADING = 0.75
+    # A block that takes so many times as long as was expected counts as that, if the one before it did not: a turn of others is some
+    # milliseconds, and a block one. In full it would make blocks of one element, some twenty of them.
+    LONG = 8
 
     def __init__(self, *, limit: int = 1 << 16, bytes_limit: int = 4 << 20, target_s: float = 1e-3) -> None:
         self.size = 1
@@ -276,6 +280,7 @@ class Pace:
         self.bytes_limit = bytes_limit  # may be set at any time
         self._elements = self._seconds = self._nbytes = 0.0
         self._blocks = 0
+        self._was_long = False
 
     def observe(self, elements: int, seconds: float, nbytes: int) -> None:
         """Learns from one block."""
@@ -284,6 +289,11 @@ class Pace:
         # The first may only be slow because it is: what is opened, imported or compiled then. The second tells, and the first no more.
         fading = self.FADING if self._blocks > 1 else 0.0
         self._blocks += 1
+        long_s = self.LONG * self.element_s * elements
+        is_long = seconds > long_s and fading > 0
+        if is_long and not self._was_long:
+            seconds = long_s
+        self._was_long = is_long
         self._elements = self._elements * fading + elements
         self._seconds = self._seconds * fading + seconds
         self._nbytes = self._nbytes * fading + nbytes

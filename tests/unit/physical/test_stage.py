@@ -54,6 +54,21 @@ def test_a_first_block_that_takes_long_says_nothing_once_there_is_a_second() -> 
     assert pace.size == 1
 
 
+@given(st.floats(1e-2, 1e3), st.sampled_from([1e-6, 1e-5, 1e-4]))
+def test_one_block_that_takes_long_says_little_and_two_in_a_row_do(seconds: float, element_s: float) -> None:
+    pace = Pace()
+    usual = settled(pace, element_s=element_s)
+    pace.observe(pace.size, seconds, 0)
+    assert pace.size >= usual // 3
+    for _ in range(8):
+        pace.observe(pace.size, pace.size * element_s, 0)
+    assert pace.size >= usual // 2
+    size = pace.size
+    for _ in range(2):
+        pace.observe(size, seconds, 0)
+    assert pace.size <= max(1, 5e-3 * size / seconds)
+
+
 def test_a_block_weighs_no_more_than_it_may() -> None:
     assert settled(Pace(bytes_limit=1000), element_s=1e-9, element_nbytes=100) == 10
     assert settled(Pace(bytes_limit=1000), element_s=1e-9, element_nbytes=5000) == 1
