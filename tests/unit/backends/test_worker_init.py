@@ -183,9 +183,45 @@ def test_one_that_fails_ends_the_run_and_is_named(dataset: hr.Dataset, executor:
 
 
 @pytest.mark.parametrize("executor", ["process", "subprocess"])
-def test_one_that_kills_its_process_ends_the_run(executor: str) -> None:
-    with pytest.raises(hr.errors.WorkerError, match="ended with exit status 5"):
-        list(with_init(parallel(), dies, executor, max_restarts=1))
+@pytest.mark.parametrize(
+    "settings", [{}, {"on_error": "skip"}, {"on_error": lambda _: -1}], ids=["", "skip", "replace"]
+)
+def test_one_that_kills_its_process_ends_the_run(executor: str, settings: dict[str, Any]) -> None:
+    where = r", in worker_init 'dies' \(test_worker_init.py:55\)" if executor == "process" else " before it began"
+    with pytest.raises(hr.errors.WorkerError, match=f"ended with exit status 5{where}"):
+        list(with_init(parallel(**settings), dies, executor, max_restarts=3))
+
+
+def test_one_that_kills_its_process_ends_a_run_of_datasets_too() -> None:
+    datasets = hr.Dataset.range(3).interleave(lambda _: hr.Dataset.range(2), num_parallel_calls=1, executor="process")
+    with pytest.raises(hr.errors.WorkerError, match="ended with exit status 5, in worker_init 'dies'"):
+        list(with_init(datasets, dies, max_restarts=4))
+
+
+def test_one_that_kills_a_process_now_and_then_costs_no_element(tmp_path: Path) -> None:
+    left = [tmp_path / str(number) for number in range(4)]
+
+    def dies_at_first() -> None:
+        for path in left:
+            if not path.exists():
+                path.touch()
+                os._exit(5)
+
+    assert list(with_init(parallel(), dies_at_first)) == list(range(5))
+
+
+@pytest.mark.parametrize("on_error", ["raise", "skip"])
+def test_an_import_that_kills_its_process_is_no_element_s_fault(
+    tmp_path: Path, on_error: str, monkeypatch: Any
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "deadly_here.py").write_text("def same(x): return x\n")
+    import deadly_here  # type: ignore[import-not-found]  # it was just written
+
+    (tmp_path / "deadly_here.py").write_text("import os; os._exit(6)\n")
+    dataset = hr.Dataset.range(5).map(deadly_here.same, num_parallel_calls=1, executor="process", on_error=on_error)
+    with pytest.raises(hr.errors.WorkerError, match="exit status 6, while it imported what the functions need"):
+        list(dataset.with_options(hr.Options(max_restarts=3)))
 
 
 @pytest.mark.parametrize("executor", ["process", "subprocess"])

@@ -17,7 +17,7 @@ from headrace.backends.process.datasets import Opener, RemoteDataset, setting_of
 from headrace.backends.process.doing import Functions
 from headrace.backends.process.pieces import failed_alone
 from headrace.backends.process.sending import alone, shipped_functions
-from headrace.backends.process.worker import Preparing, Unsendable, WorkerProcess
+from headrace.backends.process.worker import Preparing, Unprepared, Unsendable, WorkerProcess
 from headrace.blocks.block import Block, BlockOrFailure
 from headrace.blocks.cursor import State
 from headrace.elements.structure import Element
@@ -41,6 +41,7 @@ from headrace.processes.orders import BudgetPart, Opening
 from headrace.processes.segment import refuse_this_system
 from headrace.processes.snapshot import all_of
 from headrace.processes.spare import taken_host
+from headrace.processes.unprepared import died_at
 from headrace.processes.worker_info import WorkerInfo
 from headrace.semantics.timed_calls import Overtime
 
@@ -48,6 +49,8 @@ __all__ = ["ProcessCalls", "process_calls_of"]
 
 # How often processes may die in one run before that is the run's error.
 _MOST_RESTARTS: Final = 10
+# Of one element: whoever kills one process by chance hardly kills the next at the same.
+_MOST_DEATHS: Final = 2
 # How long processes may take to tell what holds them up.
 _TELLING_S: Final = 0.5
 # A library's own threads beside those of others: the processes are as many as the user wants to work at once.
@@ -167,14 +170,16 @@ class ProcessCalls:
 
     def _called_alone(self, functions: Functions, one: Block) -> list[BlockOrFailure]:
         """Has one element made; one of which its process dies again is a failure."""
-        how = ""
-        for _ in range(2):
+        deaths, how = 0, ""
+        while deaths < _MOST_DEATHS:
             try:
                 return self._called(functions, one)
             except Overtime as late:
                 return self._called_around(functions, one, late)
+            except Unprepared:  # by no doing of the element's; so many may die as the run allows
+                continue
             except Gone as gone:
-                how = gone.reason
+                deaths, how = deaths + 1, gone.reason
             except Unsendable as unsendable:
                 error = InvalidArgumentError(unsendable.reason, stage=unsendable.stage, origin=unsendable.origin)
                 error.__cause__ = unsendable.__cause__
@@ -257,6 +262,7 @@ class ProcessCalls:
     def _replace(self, worker: WorkerProcess, how: str, meter: Meter) -> None:
         if self._is_stopped:
             raise CancelledError("the run was closed") from None
+        how += died_at(worker.phase, self._preparing.stage)
         with self._changed:
             self._all.remove(worker)
             self._changed.notify_all()  # who waits for that one may have another, when this one is replaced

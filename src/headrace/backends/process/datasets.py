@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final, NamedTuple, Protocol
 
-from headrace.backends.process.worker import Unsendable, Visit, WorkerProcess
+from headrace.backends.process.worker import Unprepared, Unsendable, Visit, WorkerProcess
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import State
 from headrace.blocks.deep_states import in_pieces
@@ -144,6 +144,8 @@ class RemoteDataset:
                     self._opener.meter, None if self._visit is None else self._visit.worker
                 ) as worker:
                     return self._asked(worker, limit)
+            except Unprepared:  # by no doing of the dataset's; so many may die as the run allows
+                self._visit = None
             except Gone as gone:
                 self._see_it_die(worker, gone)
 

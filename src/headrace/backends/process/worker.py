@@ -40,13 +40,17 @@ from headrace.processes.worker_info import WorkerInfo
 from headrace.semantics.held_bytes import Holding
 from headrace.semantics.timed_calls import Overtime
 
-__all__ = ["Preparing", "Unsendable", "Visit", "WorkerProcess"]
+__all__ = ["Preparing", "Unprepared", "Unsendable", "Visit", "WorkerProcess"]
 
 
 # How long a process may take to write its stacks before it is killed.
 _PATIENCE_S: Final = 1.0
 _LONGEST_WAIT_S: Final = 1e6  # more milliseconds have no room in a poll
 _visits: Final = itertools.count(1)
+
+
+class Unprepared(Gone):
+    """It has ended before it called any function, so no element is to blame."""
 
 
 class Unsendable(InvalidArgumentError):  # noqa: N818 - it is news, which its hearers act on
@@ -138,6 +142,11 @@ class WorkerProcess:
     def is_ready(self) -> bool:
         """Whether it serves calls, so that nobody would wait for it to start."""
         return self._serving.is_there.is_set
+
+    @property
+    def phase(self) -> Phase:
+        """What it does, or did when it ended."""
+        return self._progress.phase
 
     @property
     def pid(self) -> int:
@@ -289,7 +298,8 @@ class WorkerProcess:
         if received is None and self._is_stopped:
             raise CancelledError("the run was closed")
         if received is None:
-            raise Gone(self._host.how_it_ended())
+            how = self._host.how_it_ended()  # which waits for its end: then it notes nothing more
+            raise (Gone if self.phase is Phase.WORKING else Unprepared)(how)
         self._leases.add(received[1])
         answer: Answer = pickle.loads(received[0])
         for place in answer.places:
