@@ -108,6 +108,14 @@ def said(error: BaseException) -> str:
 _Error = TypeVar("_Error", bound=HeadraceError)
 
 
+def no_more_threads(what_for: str, error: RuntimeError) -> ResourceExhaustedError:
+    """Returns the error for a thread that the system does not start; ``what_for`` is what it does, such as "reads a file"."""
+    return ResourceExhaustedError(
+        f"the system starts no thread that {what_for}: {said(error)}; raise the limit of threads or of memory (ulimit -u, ulimit -v, the container's), "
+        'or have fewer at once: executor="inline" needs none'
+    )
+
+
 def without_frames(error: _Error) -> _Error:
     """Returns the error for one who keeps it: neither it nor its causes have the frames they came through, with all that those had in hand."""
     left: list[BaseException] = [error]

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 
 from headrace.coordination import Coordinator
-from headrace.errors import CancelledError, OutOfRangeError
+from headrace.errors import CancelledError, OutOfRangeError, no_more_threads
 from headrace.log import LOG
 from headrace.observe.frames_held import let_go_of_frames_of_failed
 from headrace.queues.channel import Channel
@@ -83,7 +83,7 @@ class WorkerPool:
                 thread.start()
             except RuntimeError as error:  # the system has no more of them
                 if not self._started:
-                    raise
+                    raise no_more_threads("works for the pipeline", error) from error
                 LOG.warning("the system starts no more threads (%s): %d work for this run", error, self._started)
                 self._workers = self._started
                 return

@@ -18,6 +18,7 @@ from typing import Final, Protocol
 
 from headrace.clock import MONOTONIC, Clock
 from headrace.coordination.latch import Latch
+from headrace.log import warn_once
 
 __all__ = ["WATCH", "Watch", "Watched"]
 
@@ -89,10 +90,20 @@ class Watch:
                     if self._watched and fresh is None:  # it was added just now
                         self._is_due = True
             if fresh is not None and self._looker is fresh:
-                fresh.start()
+                self._start(fresh)
             for looker in list(self._ending):
                 looker.end()
                 self._ending = [other for other in self._ending if other is not looker]
+
+    def _start(self, looker: _Looker) -> None:
+        """Starts a thread; runs go on without one where the system has no more, and the next that is added tries again."""
+        try:
+            looker.start()
+        except RuntimeError as error:
+            with self._lock:
+                if self._looker is looker:
+                    self._looker = None
+            warn_once(f"the system starts no more threads ({error}): nothing tells of functions that hang")
 
 
 class _Looker(threading.Thread):

@@ -24,7 +24,13 @@ from typing import Any, Final
 
 from headrace import exiting
 from headrace.coordination.latch import Latch
-from headrace.errors import FailedPreconditionError, HeadraceError, InternalError, ResourceExhaustedError
+from headrace.errors import (
+    FailedPreconditionError,
+    HeadraceError,
+    InternalError,
+    ResourceExhaustedError,
+    no_more_threads,
+)
 from headrace.log import SAID_ONCE, is_news
 from headrace.processes.connection import Connection
 from headrace.processes.errors_sent import received_error, sent_error
@@ -192,9 +198,22 @@ class Host:
         self._finalizer = weakref.finalize(self, _let_go, self._line)
         self._finalizer.atexit = False  # nobody reads a run any more then, or it would go on in another process
         _lines.add(self._line)
-        self._line.listener.start()
+        try:
+            self._line.listener.start()
+        except RuntimeError as error:
+            self._end_unheard()
+            raise no_more_threads("listens to a process beside the trainer", error) from error
         self.setting = now = Setting.now()
         self.tell("begin", Changes(now.path, now.folder, {}, now.depth, dict(now.levels)), sys.argv)
+
+    def _end_unheard(self) -> None:
+        """Ends the process that nobody listens to."""
+        line = self._line
+        line.process.kill()
+        line.process.wait()
+        line.ended.set()
+        line.lifeline.close()
+        line.connection.close()
 
     @property
     def pid(self) -> int:

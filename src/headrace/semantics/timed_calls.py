@@ -18,7 +18,13 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from headrace.clock import MONOTONIC, Clock
 from headrace.coordination.closing import Closing
-from headrace.errors import CancelledError, DeadlineExceededError, OutOfRangeError, ResourceExhaustedError
+from headrace.errors import (
+    CancelledError,
+    DeadlineExceededError,
+    OutOfRangeError,
+    ResourceExhaustedError,
+    no_more_threads,
+)
 from headrace.observe.frames import hands_over
 from headrace.observe.frames_held import let_go_of_frames_of_failed
 from headrace.observe.stalls import Vigil
@@ -137,7 +143,10 @@ class _Caller:
             name=f"headrace-caller-{number}",
             daemon=True,
         )
-        self.thread.start()
+        try:
+            self.thread.start()
+        except RuntimeError as error:
+            raise no_more_threads("calls a function that has a timeout", error) from error
 
     @hands_over(lambda at: at["self"].thread.ident)
     def call(self, work: Callable[[Progress], T], limit_s: float) -> T:

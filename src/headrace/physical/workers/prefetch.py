@@ -21,6 +21,7 @@ from headrace.clock import Clock
 from headrace.coordination import Coordinator
 from headrace.coordination.closing import close_all
 from headrace.errors import CancelledError, OutOfRangeError
+from headrace.log import LOG
 from headrace.observe.decisions import BLOCKS, THREADS, Decisions
 from headrace.observe.frames import waits
 from headrace.observe.frames_held import let_go_of_frames_of_failed
@@ -73,6 +74,7 @@ class PrefetchStage(Stage):
         self._now_s = clock.now_s
         self._decisions = decisions
         self._driver: _Driver | None = None
+        self._has_no_thread = False  # as the system starts no more
         self._ready = Gauge(meter)
         self._stopped = False
         self._left_s: float | None = None  # when the consumer went away with its latest block
@@ -101,15 +103,22 @@ class PrefetchStage(Stage):
         return item
 
     def _hand_over(self) -> None:
-        """Gives the input to a driver."""
+        """Gives the input to a driver, unless the system has no thread for it: then it is read here."""
         source, meter = self.inputs[0], self.meter
-        self._decisions.note(meter.name, THREADS, 0, 1, self._tuner.reason)
+        if self._has_no_thread:
+            return
         self._driver = driver = _Driver(
             source, meter, self._ahead, self._pace, self._buffer_size, self._depth.blocks, self._now_s
         )
         if self._stopped:  # stop() may have come before there was one to be stopped
             driver.stop()
-        driver.start()
+        try:
+            driver.start()
+        except RuntimeError as error:
+            self._driver, self._has_no_thread = None, True
+            LOG.warning("the system starts no more threads (%s): %s reads nothing ahead in this run", error, meter.name)
+            return
+        self._decisions.note(meter.name, THREADS, 0, 1, self._tuner.reason)
 
     def _taken(self, driver: _Driver, gap_s: float) -> Item:
         """Returns what a driver has made next; None at the end, and where it has left, and the input is here again."""
