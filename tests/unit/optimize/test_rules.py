@@ -9,8 +9,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from tests.laws.plans import Recipe, recipes
-from tests.laws.running import Way, assert_same, elements_of
+from tests.laws.running import Restless, Way, assert_same, elements_of, history, resumed
 
 import headrace as hr
 from headrace.optimize.add_final_prefetch import add_final_prefetch
@@ -245,7 +246,7 @@ def test_no_second_prefetch_is_added(dataset: hr.Dataset) -> None:
 # ------------------------------------------------------------------------- stack_columns_here
 
 PAIRS = data.from_tensor_slices((np.zeros((6, 2)), np.zeros(6)))
-BESIDE: dict[str, int] = {"num_parallel_calls": hr.AUTOTUNE}
+A = hr.AUTOTUNE
 
 
 @pytest.mark.parametrize(
@@ -258,7 +259,7 @@ BESIDE: dict[str, int] = {"num_parallel_calls": hr.AUTOTUNE}
     ],
 )
 def test_a_batch_of_columns_as_they_lie_has_no_workers(read: Callable[[], hr.Dataset]) -> None:
-    batched = read().batch(2, **BESIDE).__headrace_plan__()
+    batched = read().batch(2, num_parallel_calls=A).__headrace_plan__()
     assert printed(stack_columns_here(batched)) == printed(read().batch(2).__headrace_plan__())
 
 
@@ -266,22 +267,55 @@ def test_a_batch_of_columns_as_they_lie_has_no_workers(read: Callable[[], hr.Dat
     "dataset",
     [
         pytest.param(TEN.batch(2, num_parallel_calls=2), id="workers that were asked for"),
-        pytest.param(TEN.map(first).batch(2, **BESIDE), id="a map"),
-        pytest.param(PAIRS.shuffle(3).batch(2, **BESIDE), id="a shuffle"),
-        pytest.param(PAIRS.shard(2, 0).batch(2, **BESIDE), id="a shard"),
-        pytest.param(data.from_tensor_slices(np.zeros((6, 6))[:, ::2]).batch(2, **BESIDE), id="a part of an array"),
-        pytest.param(data.from_tensor_slices(["a", "b"]).batch(2, **BESIDE), id="objects"),
-        pytest.param(TEN.concatenate(TEN.map(first)).batch(2, **BESIDE), id="a part that is no column"),
+        pytest.param(TEN.map(first).batch(2, num_parallel_calls=A), id="a map"),
+        pytest.param(PAIRS.shuffle(3).batch(2, num_parallel_calls=A), id="a shuffle"),
+        pytest.param(PAIRS.shard(2, 0).batch(2, num_parallel_calls=A), id="a shard"),
+        pytest.param(
+            data.from_tensor_slices(np.zeros((6, 6))[:, ::2]).batch(2, num_parallel_calls=A), id="a part of an array"
+        ),
+        pytest.param(data.from_tensor_slices(["a", "b"]).batch(2, num_parallel_calls=A), id="objects"),
+        pytest.param(TEN.concatenate(TEN.map(first)).batch(2, num_parallel_calls=A), id="a part that is no column"),
     ],
 )
 def test_other_batches_keep_their_workers(dataset: hr.Dataset) -> None:
     assert_stays(stack_columns_here, dataset)
 
 
+PARTS: dict[str, Callable[[hr.Dataset], hr.Dataset]] = {
+    "as it is": lambda ds: ds,
+    "take": lambda ds: ds.take(4),
+    "skip": lambda ds: ds.skip(1),
+    "repeat": lambda ds: ds.repeat(2),
+    "concatenate": lambda ds: ds.concatenate(ds.take(3)),
+    "prefetch": lambda ds: ds.prefetch(1),
+}
+
+
+@given(
+    st.sampled_from([TEN, PAIRS, data.range(0)]),
+    st.lists(st.sampled_from(sorted(PARTS)), max_size=3),
+    st.integers(1, 5),
+    st.booleans(),
+    st.sampled_from([None, (1,), (2, 7), (1000,)]),
+)
+def test_a_batch_without_its_workers_is_the_same_from_any_state_of_the_other(
+    dataset: hr.Dataset, parts: list[str], size: int, drop_remainder: bool, block_sizes: tuple[int, ...] | None
+) -> None:
+    for part in parts:
+        dataset = PARTS[part](dataset)
+    dataset = dataset.batch(size, drop_remainder, num_parallel_calls=A)
+    here = Way(hr.Options(executor="thread"), block_sizes, rules=(stack_columns_here,))
+    beside = Way(hr.Options(executor="thread", num_workers=2), block_sizes, rules=(), concurrency=Restless)
+    elements, states = history(dataset, here, limit=100)
+    assert_same(elements_of(dataset), elements)
+    for number, state in enumerate(states):
+        assert_same(elements[number:], resumed(dataset, state, beside, limit=100))
+
+
 def test_who_asked_for_workers_of_which_there_are_none_keeps_the_prefetch_at_the_end() -> None:
     assert_becomes(
         optimized,
-        TEN.batch(2, **BESIDE),
+        TEN.batch(2, num_parallel_calls=A),
         """
         prefetch [buffer_size=AUTOTUNE]
           batch [batch_size=2, drop_remainder=False]
