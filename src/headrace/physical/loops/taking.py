@@ -39,7 +39,7 @@ from headrace.physical.loops.joined_form import JoinedForm, joined_form_of
 from headrace.physical.loops.learned import FIRST_ROWS_A_LOOK, LOOK_S, SURPRISES, known_better
 from headrace.physical.loops.text import GENERIC, Known, compiled
 
-__all__ = ["Taking"]
+__all__ = ["Constants", "Taking"]
 
 # Why a loop ended: it has taken as many as it should, or its time has come; the generator has ended; an element was not
 # of the form that was known; one could not be copied.

@@ -23,6 +23,7 @@ from typing import Any, Final
 
 from headrace.elements.structure import Element, TreeDef, flatten
 from headrace.physical.loops.taken_apart import SCALARS, Arrays, TakenApart, leaf_of
+from headrace.physical.loops.taking import Constants
 from headrace.physical.loops.text import compiled
 from headrace.semantics.signed import Signed
 
@@ -103,16 +104,11 @@ def _loop_of(
 ) -> tuple[Callable[..., tuple[int, Any]], tuple[Any, ...]]:
     """Returns the loop, and what its text has names for."""
     names = [f"y{number}" for number in range(len(leaves))]
-    constants: list[Any] = []
-
-    def constant(value: Any) -> str:
-        constants.append(value)
-        return f"k{len(constants) - 1}"
-
-    checks, lines = _of_each_leaf(names, leaves, constant)
+    constants = Constants()
+    checks, lines = _of_each_leaf(names, leaves, constants.name)
     text = [
         "def loop(elements, columns, chunk, chunks, clock, until, constants):",
-        f" {''.join(f'k{number}, ' for number in range(len(constants)))}= constants",
+        f" {''.join(f'k{number}, ' for number in range(len(constants.values)))}= constants",
         f" {''.join(f'c{number}, ' for number in range(len(leaves)))}= columns",
         " last = columns[-1]",
         " wanted = len(last)",
@@ -130,7 +126,7 @@ def _loop_of(
         f" return {DONE}, None",
         "",
     ]
-    return compiled("\n".join(text)), tuple(constants)
+    return compiled("\n".join(text)), tuple(constants.values)
 
 
 def _parted(kind: type | None, keys: tuple[Any, ...] | None, names: list[str]) -> list[str]:

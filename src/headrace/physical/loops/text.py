@@ -5,8 +5,11 @@
         if not (type(x) is k0): ...                  # what it returned is not of the form that is known
         answer = f1(x)                               # a filter
         if answer is not True and (answer is False or not truth(answer)): ...
-        x = f2(x)
-        if not (type(x) is tuple and len(x) == 2 and type(x[0]) is k0 and type(x[1]) is k1): ...
+        x = f2(x)                                    # one that gives pairs of what nobody can change
+        if not (type(x) is tuple): ...
+        try: y0, y1, = x
+        except ValueError: ...                       # it is no pair
+        if not (type(y0) is k0 and type(y1) is k1): ...
         made.append(x)
         fates.append(0)                              # where there are filters: one number for each element that is done
 
@@ -284,13 +287,9 @@ class _Writer:
         if is_changeable and not known.is_fresh:
             self._add(link, "x = own(x, row, lists=1)")
         conditions = Conditions(self._constant, counted=known.is_fresh)
-        surprised = [
-            "kind, before = type(x), ids_of(x)",
-            "x = settle(x)",
-            f"return {link}, (x, row, kind, before), None",
-        ]
-        if not is_changeable or known.is_fresh:
-            surprised.insert(1, "x = own(x, row, lists=1)")
+        own = ["x = own(x, row, lists=1)"] if not is_changeable or known.is_fresh else []
+        ending = f"return {link}, (x, row, kind, before), None"
+        surprised = ["kind, before = type(x), ids_of(x)", *own, "x = settle(x)", ending]
         if isinstance(known.form, TupleForm) and known.form.kind is tuple and known.form.parts and not is_changeable:
             self._unpack(link, known.form, conditions, surprised)
             return
