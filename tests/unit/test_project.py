@@ -50,11 +50,17 @@ def test_importing_headrace_imports_nothing_dear_that_numpy_and_optree_do_not() 
 
 def test_the_first_run_imports_what_its_plan_needs() -> None:
     before = modules_after("import headrace")
-    loaded = modules_after("import headrace; list(headrace.Dataset.range(3).batch(2))") - before
+    loaded = modules_after("import headrace; next(iter(headrace.Dataset.range(5000).batch(2)))") - before
     stages = {name.rpartition(".")[2] for name in loaded if name.startswith("headrace.physical.stages.")}
     assert stages == {"sources", "grouping", "grouping_batches"}
     ours = {"headrace.backends.reference", "headrace.caching.disk", "headrace.io.elements.file", "headrace.io.sql"}
     assert loaded.isdisjoint(DEAR | ours)
+
+
+def test_what_is_made_at_once_imports_no_stages_that_it_does_not_need() -> None:
+    loaded = modules_after("import headrace; list(headrace.Dataset.range(3).batch(2))")
+    stages = {name.rpartition(".")[2] for name in loaded if name.startswith("headrace.physical.stages.")}
+    assert stages == {"made_at_once_sources", "made_at_once_grouping", "grouping_batches"}
 
 
 def test_the_public_surface_is_in_order_and_every_name_of_it_is_there() -> None:

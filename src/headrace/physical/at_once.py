@@ -23,20 +23,21 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from headrace.blocks.block import Block, Failure
-from headrace.blocks.cursor import IndexCursor
+from headrace.blocks.block import Block
 from headrace.errors import InternalError
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
+from headrace.physical.given import GivenStage, TakesLong
 from headrace.physical.loop_policy import Patience
 from headrace.physical.lower import lower
 from headrace.physical.made import Pieces
-from headrace.physical.stage import Item, Stage
+from headrace.physical.stage import Stage
 from headrace.plan.buffering import Prefetch
 from headrace.plan.combining import Zip
 from headrace.plan.elementwise import Enumerate, Filter, Map
 from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
 from headrace.plan.node import Node
+from headrace.plan.quiet import MOST_ELEMENTS
 from headrace.plan.sequencing import Concatenate, Repeat, Skip, Take
 from headrace.plan.sources import FromTensors, FromTensorSlices, Range
 from headrace.plan.windowing import WindowContents
@@ -44,11 +45,8 @@ from headrace.plan.windowing import WindowContents
 __all__ = [
     "INDICES",
     "MOST_ELEMENTS",
-    "GivenStage",
     "Making",
     "SmallPlans",
-    "TakesLong",
-    "as_stage",
     "called",
     "makes_at_once",
     "only_block",
@@ -61,8 +59,6 @@ C = TypeVar("C", bound=Case)
 # What a node did: its elements, its seconds, and those of its inputs.
 Done = tuple[Node, int, float, float]
 
-# Made whole, however few are wanted: some ten microseconds of work.
-MOST_ELEMENTS: Final = 4096
 # For who takes all elements in any case: what is called on is held meanwhile.
 _MOST_CALLS: Final = 256
 # Between two looks at the clock, which cost little beside so many calls: so many may suddenly take long, and what comes after
@@ -88,7 +84,6 @@ _MODULES: Final[dict[type[Node], str]] = {
     RaggedBatch: "grouping",
 }
 _cases: Final[dict[type[Node], Case]] = {}
-_START: Final = IndexCursor(0)
 # The first numbers, to be cut from.
 INDICES: Final = np.arange(MOST_ELEMENTS, dtype=np.int64)
 INDICES.flags.writeable = False
@@ -276,35 +271,6 @@ def _elements(pieces: Pieces) -> int:
     return sum([len(piece.payload) for piece in pieces if type(piece) is Block])
 
 
-class TakesLong(Exception):  # noqa: N818 - no error: what was made so far, and what is left to do
-    """Raised where the function of an operation takes so long that what was made should not wait for the rest.
-
-    Args:
-        node: the operation.
-        made: what became of the first elements.
-        left: what the others are made of.
-        of: what gave these; None: the operation's input.
-    """
-
-    def __init__(self, node: Map | Filter, made: Pieces, left: Pieces, of: Node | None = None) -> None:
-        super().__init__()
-        self.node = node
-        self.made = made
-        self.left = left
-        self.of = node.input if of is None else of
-
-
-class GivenStage(Stage):
-    """Pieces that are there; without any, at its end."""
-
-    def __init__(self, pieces: Pieces) -> None:
-        super().__init__(Meter("given"), (), pieces[0].cursor if pieces else _START)
-        self._left = pieces[::-1]
-
-    def _pull(self, limit: int) -> Item:
-        return self._left.pop() if self._left else None
-
-
 def whole(plan: Node) -> tuple[Pieces, list[Done]] | None:
     """Returns all elements of a plan that calls no function, and what its operations did; None where only its stages can give them."""
     making = Making(0, _no_patience)
@@ -334,20 +300,3 @@ def _no_patience() -> Patience:
 def only_block(pieces: Pieces) -> Block | None:
     """Returns the block, where there is nothing else."""
     return pieces[0] if len(pieces) == 1 and type(pieces[0]) is Block else None
-
-
-def as_stage(pieces: Sequence[Pieces], make: Callable[[list[Stage], Meter], Stage]) -> Pieces:
-    """Returns what a stage makes of pieces, one list an input: where there are failures among them, what it does is not so plain.
-
-    Args:
-        pieces: of each input; none is empty.
-        make: makes the stage of its inputs and a meter.
-    """
-    stage = make([GivenStage(given) for given in pieces], Meter("given"))
-    made: Pieces = []
-    while True:
-        item = stage.pull(MOST_ELEMENTS)
-        if item is None:
-            return made
-        assert isinstance(item, (Block, Failure))  # which is all that there is
-        made.append(item)

@@ -8,8 +8,8 @@ from typing import ClassVar, Final
 from headrace.blocks.cursor import State
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
-from headrace.physical.at_once import GivenStage, TakesLong
 from headrace.physical.context import StageContext
+from headrace.physical.given import GivenStage, TakesLong
 from headrace.physical.lower import lower
 from headrace.physical.made import Pieces
 from headrace.physical.stage import Item, Stage

@@ -1,4 +1,4 @@
-"""Plans that only give, choose and put together elements that are at hand.
+"""Plans that only give, choose and put together elements that are at hand, of which there are few.
 
 Nothing of such a plan calls a function, draws a number, waits, reads a file, has a thread, is kept or is set by options. So nobody can tell
 in which way its elements are made, or when.
@@ -12,15 +12,29 @@ from headrace.plan.combining import Zip
 from headrace.plan.elementwise import Enumerate, Filter, Map
 from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
 from headrace.plan.node import Node, parallel_calls_of
-from headrace.plan.sequencing import Repeat, Skip, Take
+from headrace.plan.sequencing import Concatenate, Repeat, Skip, Take
 from headrace.plan.sources import FromTensors, FromTensorSlices, Range
 from headrace.plan.windowing import WindowContents
 
-__all__ = ["calls_at_most", "is_quiet"]
+__all__ = ["MOST_ELEMENTS", "calls_at_most", "is_quiet"]
+
+# Of a source: made whole, however few are wanted, which is some ten microseconds of work.
+MOST_ELEMENTS: Final = 4096
 
 _BATCHES: Final = frozenset({Batch, PaddedBatch, RaggedBatch})
 # These very classes: one that extends them may do more.
-_QUIET: Final = _BATCHES | {Range, FromTensorSlices, FromTensors, WindowContents, Enumerate, Zip, Take, Skip, Repeat}
+_QUIET: Final = _BATCHES | {
+    Range,
+    FromTensorSlices,
+    FromTensors,
+    WindowContents,
+    Enumerate,
+    Zip,
+    Take,
+    Skip,
+    Repeat,
+    Concatenate,
+}
 _CALLING: Final = frozenset({Map, Filter})
 _QUIET_OR_CALLING: Final = _QUIET | _CALLING
 _PARALLEL: Final = _BATCHES | _CALLING
@@ -29,7 +43,7 @@ _MOST_NODES: Final = 16
 
 
 def is_quiet(plan: Node) -> bool:
-    """Returns whether a plan has such operations alone, and few of them; it costs less than a microsecond."""
+    """Returns whether a plan has such operations alone, and few of them, over few elements; it costs about a microsecond."""
     return _has_only(_QUIET, plan)
 
 
@@ -44,7 +58,10 @@ def _has_only(kinds: frozenset[type[Node]], plan: Node) -> bool:
         kind = type(node)
         if kind not in kinds or (kind in _PARALLEL and parallel_calls_of(node) is not None):
             return False
-        waiting += node.inputs
+        inputs = node.inputs
+        if not inputs and not 0 <= node.cardinality() <= MOST_ELEMENTS:
+            return False
+        waiting += inputs
         if len(waiting) > _MOST_NODES:
             return False
     return True

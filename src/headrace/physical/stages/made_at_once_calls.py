@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from headrace.blocks.block import Block, BlockOrFailure, Failure
-from headrace.physical.at_once import Making, TakesLong, makes_at_once
+from headrace.physical.at_once import Making, makes_at_once
+from headrace.physical.given import TakesLong
 from headrace.physical.loop_policy import Patience
 from headrace.physical.loops.alone import filtered_alone, mapped_alone
 from headrace.physical.loops.whole import filter_whole, map_whole

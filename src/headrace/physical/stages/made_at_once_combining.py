@@ -11,7 +11,8 @@ from headrace.blocks.columns import Columns
 from headrace.blocks.cursor import CountedCursor
 from headrace.blocks.payload import Payload, Zipped
 from headrace.elements.structure import TreeDef, flatten
-from headrace.physical.at_once import Making, as_stage, makes_at_once, only_block
+from headrace.physical.at_once import Making, makes_at_once, only_block
+from headrace.physical.given import as_stage
 from headrace.physical.made import Pieces
 from headrace.physical.stages.combining import ZipCursor, ZipStage
 from headrace.plan.combining import Zip

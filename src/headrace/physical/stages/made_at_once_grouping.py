@@ -16,7 +16,8 @@ from headrace.blocks.cursor import OffsetCursor
 from headrace.blocks.origin import GroupedOrigin
 from headrace.blocks.payload import Rows
 from headrace.elements.structure import LEAF, Element, may_refuse
-from headrace.physical.at_once import MOST_ELEMENTS, Making, as_stage, makes_at_once, only_block
+from headrace.physical.at_once import MOST_ELEMENTS, Making, makes_at_once, only_block
+from headrace.physical.given import as_stage
 from headrace.physical.made import MOST_BYTES, Pieces
 from headrace.physical.stages.grouping_batches import BatchStage, CombinedBatchStage, owned_batch, stacked_batches
 from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch

@@ -10,7 +10,8 @@ from headrace.blocks.origin import Indices
 from headrace.blocks.payload import Payload, Rows
 from headrace.elements.ownership import FIXED, read_only_rows
 from headrace.frozen import frozen
-from headrace.physical.at_once import INDICES, Making, as_stage, makes_at_once, only_block
+from headrace.physical.at_once import INDICES, Making, makes_at_once, only_block
+from headrace.physical.given import as_stage
 from headrace.physical.made import Pieces
 from headrace.physical.stages.sequencing import SkippedCursor, SkipStage, TakeStage, TurnCursor
 from headrace.plan.node import Node

@@ -24,7 +24,7 @@ from headrace.blocks.origin import Origin, Within
 from headrace.blocks.payload import Payload, Rows
 from headrace.elements.structure import Element
 from headrace.observe.frames import holds, since
-from headrace.physical.at_once import TakesLong
+from headrace.physical.given import TakesLong
 from headrace.physical.loop_policy import Patience
 from headrace.physical.loops.alone import Broken, gone_on
 from headrace.physical.loops.one_pass import Link, Part, Taken, Tally
