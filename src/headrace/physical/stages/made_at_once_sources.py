@@ -42,7 +42,7 @@ def _slices(node: FromTensorSlices, _: Making, room: int) -> Pieces | None:
     if not 0 < count <= room:
         return [] if count == 0 else None
     if any(column.dtype.hasobject for column in node.columns):
-        source = ArraysSource(node.treedef, node.columns)
+        source = ArraysSource.of(node)
         payload: Payload = source.columns(range(count)) if source.is_columnar else Indexed(source, range(count))
     else:
         payload = Columns(node.treedef, node.columns)  # which nobody can write to
