@@ -147,6 +147,43 @@ def test_an_element_of_which_processes_die_ends_the_run_and_names_the_place() ->
     assert caught.value.origin in ("element 0", "element 1")
 
 
+def killed_when_opened(x: int) -> hr.Dataset:
+    return os._exit(5) if x == 1 else hr.Dataset.range(10 * x, 10 * x + 3)
+
+
+def killed_when_first_read(x: int) -> hr.Dataset:
+    return hr.Dataset.range(10 * x, 10 * x + 3).map(lambda y: os._exit(5) if y == 10 else y)
+
+
+def failing_when_opened(x: int) -> hr.Dataset:
+    return hr.Dataset.range(10 * x, 10 * x + 3 // (x != 1))
+
+
+def elements_and_origins(dataset: hr.Dataset) -> list[Any]:
+    came: list[Any] = []
+    with iter(dataset) as iterator:
+        while len(came) < 20:
+            try:
+                came.append(int(next(iterator)))
+            except StopIteration:
+                return came
+            except hr.errors.HeadraceError as error:
+                came.append(error.origin)
+    raise AssertionError(came)
+
+
+@pytest.mark.parametrize("cycle_length", [2, 3])
+@pytest.mark.parametrize("killed", [killed_when_opened, killed_when_first_read])
+def test_a_dataset_that_kills_processes_before_it_gives_anything_is_an_error_in_its_place(
+    killed: Inner, cycle_length: int
+) -> None:
+    killing = in_processes(killed, 4, cycle_length=cycle_length)
+    failing = elements_and_origins(in_threads(failing_when_opened, 4, cycle_length=cycle_length))
+    assert "element 1" in failing
+    assert elements_and_origins(killing) == failing
+    assert elements_and_origins(killing.ignore_errors()) == [one for one in failing if one != "element 1"]
+
+
 def kill_processes_of(iterator: Any) -> None:
     for worker in list(iterator._run._elsewhere._all):
         worker.kill()

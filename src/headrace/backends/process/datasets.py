@@ -91,6 +91,10 @@ def setting_of(context: StageContext, budget: BudgetPart) -> bytes:
     )
 
 
+class _DiedError(WorkerError):
+    """Several processes died at the same place of a dataset."""
+
+
 class RemoteDataset:
     """One dataset, as the stage that it would be here.
 
@@ -116,6 +120,8 @@ class RemoteDataset:
         """Opens it, and reads the first item; returns why it was not to be opened, or None where it has to be read in this process."""
         try:
             visit, came = self._came(limit)
+        except _DiedError as died:  # of nothing that was read: as where its function fails, the others are read on
+            return WorkerError(died.reason, stage=died.stage, origin=died.origin)
         except Unsendable as unsendable:
             refused = InvalidArgumentError(unsendable.reason)
             refused.__cause__ = unsendable.__cause__
@@ -183,7 +189,7 @@ class RemoteDataset:
         """Has another process go on.
 
         Raises:
-            WorkerError: several died at the same place.
+            WorkerError: several died at the same place, which it is the doing of.
         """
         self._visit = None
         if worker is None or worker.ended_by_itself:
@@ -191,7 +197,7 @@ class RemoteDataset:
         self._deaths = self._deaths + 1 if self._died_at == self._places else 1
         self._died_at = self._places
         if self._deaths == _MOST_DEATHS:
-            raise WorkerError(
+            raise _DiedError(
                 f"{_MOST_DEATHS} processes that read its dataset died after {self._places} elements of it: the last one {gone.reason}",
                 stage=self._opener.label,
                 origin=self._opener.opening.origin,
