@@ -11,7 +11,6 @@ from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
 from headrace.physical.stage import Stage
 from headrace.physical.stages.grouping_batches import BatchStage, CombinedBatchStage
-from headrace.physical.stages.grouping_padded import padded_together
 from headrace.physical.workers.batch_memory import BatchMemory
 from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
 from headrace.semantics.grouping import BATCH_REMEDY, padded_batch, ragged_batch
@@ -33,6 +32,8 @@ def _batch(node: Batch, state: State | None, context: StageContext) -> Stage:
 
 @lower.register
 def _padded_batch(node: PaddedBatch, state: State | None, context: StageContext) -> Stage:
+    from headrace.physical.stages.grouping_padded import padded_together  # what other batches do not need
+
     combine, together = functools.partial(padded_batch, node), functools.partial(padded_together, node)
     return _combined(node, combine, state, context, together)
 
