@@ -9,7 +9,6 @@ Elements that are held when it is restored are read again, and no function is as
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import itertools
 import math
@@ -203,17 +202,19 @@ class GroupWindowsStage(Stage):
             reader.stop()
         start, own_s = time.perf_counter(), self._opening.own_time.total_s
         item = reader.peek(limit)
-        self._inside_s += time.perf_counter() - start - (self._opening.own_time.total_s - own_s)  # with the function
+        seconds = time.perf_counter() - start
+        self._inside_s += seconds - (self._opening.own_time.total_s - own_s)  # with the function
         if item is None:
             reader.close()
             return None
         if isinstance(item, Block):
+            self._opening.read(len(item), seconds)
             block = reader.take(min(limit, len(item)))
             return Block(block.payload, GroupCursor(position, block.cursor), Within(block.origin, group.full.as_one, 0))
         if reader.failed_to_open:
             self._open_groups.popleft()
-            after = GroupCursor(dataclasses.replace(position, current=None))
-            return Failure(item.error, GroupCursor(position), after)
+            between = GroupsPosition(position.read, position.full, position.groups, None, position.runs)
+            return Failure(item.error, GroupCursor(position), GroupCursor(between))
         reader.drop_failure()
         error = inside_element(item.error, group.full.origin())
         return Failure(error, GroupCursor(position, item.cursor), GroupCursor(position, item.after))

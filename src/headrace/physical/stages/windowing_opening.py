@@ -20,6 +20,7 @@ from headrace.physical.made import Made
 from headrace.physical.own_time import OwnTime
 from headrace.physical.stages.made_together import form_of
 from headrace.physical.stages.made_together_forms import Form
+from headrace.physical.stages.nesting_openers import NestingPaces
 from headrace.physical.stages.windowing_held import Group, GroupCursor, GroupsPosition
 from headrace.physical.workers.subplan_reader import Opened, SubplanReader
 from headrace.plan.node import Node
@@ -107,6 +108,8 @@ class GroupOpening:
         self._context = context
         self.small = SmallPlans(context, node)
         self.own_time = OwnTime()  # that the function took
+        self._paces = NestingPaces(context.policy.pace)
+        self._was_at_once: bool | None = None  # of the dataset that was opened since one was read; None where none was
 
     @within(lambda at: at["full"].origin())
     def plan(self, full: FullGroup) -> Node | Failure:
@@ -138,13 +141,21 @@ class GroupOpening:
     def _opened(self, full: FullGroup, plan: Node, saved: State | None, room: int) -> Opened:
         assert full.group.full_at is not None  # or it would not be opened
         try:
-            pieces = self.small.elements(plan, room) if saved is None else None
+            pieces = self.small.elements(plan, max(room, self._paces.room)) if saved is None else None
+            self._was_at_once = isinstance(pieces, list)
             if pieces is not None:
                 return Made(pieces) if isinstance(pieces, list) else pieces
             plan, inside = in_run(plan, self._node, full.group.full_at, self._context)
             return lower(plan, saved, inside)
         except Exception as error:  # noqa: BLE001 - what is asked of the user's objects may raise anything
             return self._failed(full, error)
+
+    def read(self, given: int, seconds: float) -> None:
+        """Learns how many elements are made in no time, where so many were read that are a dataset's first ones."""
+        at_once, self._was_at_once = self._was_at_once, None
+        if at_once is not None:
+            self._paces.begun(seconds, at_once=at_once)
+            self._paces.observe(1, given, seconds)
 
     def _failed(self, full: FullGroup, error: Exception) -> Failure:
         nowhere = IndexCursor(0)  # the stage knows where it stands
