@@ -98,16 +98,6 @@ def _by_length(window: hr.Dataset) -> hr.Dataset:
     return window.batch(2) if len(window) % 2 else window.take(1)
 
 
-def _same(*leaves: Any) -> Any:
-    if total(leaves) == 7:
-        raise Failing("seven")
-    return leaves if len(leaves) > 1 else leaves[0]
-
-
-def _is_wanted(*leaves: Any) -> bool:
-    return bool(total(leaves) % 3)
-
-
 FUNCTIONS: dict[str, Callable[..., hr.Dataset]] = {
     "batch": _each(lambda window: window.batch(10)),
     "smaller batches": _each(lambda window: window.batch(2)),
@@ -119,8 +109,8 @@ FUNCTIONS: dict[str, Callable[..., hr.Dataset]] = {
     "padded_batch": _each(lambda window: window.padded_batch(2)),
     "ragged_batch": _each(lambda window: window.ragged_batch(10)),
     "batch of batches": _each(lambda window: window.batch(1).batch(3)),
-    "map": _each(lambda window: window.map(_same).batch(2)),
-    "filter": _each(lambda window: window.filter(_is_wanted).batch(2)),
+    "map, in zips": _each(lambda window: window.map(_same).batch(2)),
+    "filter, in zips": _each(lambda window: window.filter(_is_even).batch(2)),
     "another form for some": _each(_by_length),
     "nothing": _each(lambda window: window.take(0)),
     "concatenate": _each(lambda window: window.concatenate(window.skip(1))),

@@ -12,6 +12,7 @@ What always holds:
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -22,9 +23,10 @@ from headrace.blocks.cursor import Cursor, IndexCursor
 from headrace.blocks.joining import join
 from headrace.blocks.origin import Origin
 from headrace.blocks.payload import Payload, Rows
+from headrace.physical.at_once import SmallPlans
 from headrace.physical.made import MOST_BYTES
 from headrace.physical.stages.made_together_batches import Batched, Combined
-from headrace.physical.stages.made_together_calls import CalledForm, is_called
+from headrace.physical.stages.made_together_calls import CalledForm, OpenersOrigin, is_called
 from headrace.physical.stages.made_together_forms import Form
 from headrace.physical.stages.made_together_moves import Enumerated, Joined, Repeated, Skipped, Taken, Zipped
 from headrace.physical.stages.made_together_sources import ones, ranges, slices
@@ -38,7 +40,10 @@ from headrace.plan.sources import FromTensors, FromTensorSlices, Range
 from headrace.plan.windowing import WindowContents
 from headrace.semantics.window_contents import WindowBlock
 
-__all__ = ["form_of"]
+__all__ = ["ROOMS", "form_of", "made_of"]
+
+# There is room for a tenth of what is done in a block.
+ROOMS: Final = 10
 
 
 class _Held(Form):
@@ -106,6 +111,38 @@ def form_of(plan: Node, *, may_vary: bool = False, may_call: bool = False) -> Fo
     if may_vary:
         form.vary()
     return form
+
+
+def made_of(
+    form: Form, plans: int, openers: OpenersOrigin, small: SmallPlans, most_s: float
+) -> tuple[int, Payload | None]:
+    """Makes the elements of the first of so many plans; returns how many plans these are, and their elements.
+
+    Args:
+        form: of all.
+        plans: as many as it took and may be made together.
+        openers: where the elements came from that opened them.
+        small: counts what their operations do.
+        most_s: how long functions may be called on their elements.
+    """
+    form.keep(plans)
+    calling = form.calling
+    count = plans if calling is None else _called_of(form, calling, openers, small, most_s)
+    if not count:
+        return 0, None
+    form.keep(count)
+    if calling is not None and calling.leaves_out:
+        form.settle()
+    return count, form.elements(small)
+
+
+def _called_of(form: Form, calling: CalledForm, openers: OpenersOrigin, small: SmallPlans, most_s: float) -> int:
+    try:
+        count = calling.call(openers, small.patience(), time.perf_counter() + most_s)
+    except Exception:  # noqa: BLE001 - an element's own methods may raise anything; each by itself finds out which of them
+        return 0
+    small.count(calling.done, form.node)
+    return count
 
 
 def _form(plan: Node) -> Form | None:

@@ -13,8 +13,7 @@ from headrace.blocks.origin import Indices, Origin, Within, subset
 from headrace.blocks.payload import Payload
 from headrace.frozen import frozen, mutable
 from headrace.observe.frames import within
-from headrace.physical.stages.made_together import form_of
-from headrace.physical.stages.made_together_calls import CalledForm, OpenersOrigin
+from headrace.physical.stages.made_together import ROOMS, form_of, made_of
 from headrace.physical.stages.made_together_forms import Form
 from headrace.physical.stages.nesting_openers import Opener, Openers
 from headrace.physical.stages.nesting_opening import Opening
@@ -27,8 +26,6 @@ __all__ = ["DatasetRun", "DatasetRuns"]
 
 # So many times in a row plans were made that are not made together, before nobody looks for a form any more.
 _MOST_MISSES: Final = 4
-# There is room for a tenth of what is done in a block.
-_ROOMS: Final = 10
 
 
 class DatasetRuns:
@@ -63,7 +60,7 @@ class DatasetRuns:
             form, plans, other = self._plans(openers, turns, limit, room, most_s)
         count, payload = 0, None
         if form is not None:
-            count, payload = self._made(form, len(plans), (block.origin, at), most_s)
+            count, payload = made_of(form, len(plans), (block.origin, at), self._opening.small, most_s)
             _tell(turns, form, len(plans), count if payload is not None else 0)
             left = range(0 if payload is None else count, len(plans))
             openers.give_back([self._begun(Opener(index + n, None, block, at + n, plans[n]), form, n) for n in left])
@@ -79,28 +76,6 @@ class DatasetRuns:
             form.calling.let_go()
         ends = None if form.is_even else list(itertools.accumulate(form.lengths))
         return DatasetRun(form, block, at, index, count, ends, payload if len(payload) else None)
-
-    def _made(self, form: Form, plans: int, openers: OpenersOrigin, most_s: float) -> tuple[int, Payload | None]:
-        """Makes the elements of the first of so many datasets; returns how many datasets these are, and their elements."""
-        form.keep(plans)
-        calling = form.calling
-        count = plans if calling is None else self._called(form, calling, openers, most_s)
-        if not count:
-            return 0, None
-        form.keep(count)
-        if calling is not None and calling.leaves_out:
-            form.settle()
-        return count, form.elements(self._opening.small)
-
-    def _called(self, form: Form, calling: CalledForm, openers: OpenersOrigin, most_s: float) -> int:
-        """Calls functions on the elements of datasets; returns how many of these are made together."""
-        small = self._opening.small
-        try:
-            count = calling.call(openers, small.patience(), time.perf_counter() + most_s)
-        except Exception:  # noqa: BLE001 - an element's own methods may raise anything; each by itself finds out which of them
-            return 0
-        small.count(calling.done, form.node)
-        return count
 
     def _begun(self, opener: Opener, form: Form, number: int) -> Opener:
         """Returns an opener with what its dataset became already, where functions were called on elements of it."""
@@ -133,7 +108,7 @@ class DatasetRuns:
                     self._misses -= form is not None  # there will be more room
                     form, other = None, plan
                     break
-                most = min(most, form.most_plans, max(1, _ROOMS * room // calls) if calls else most)
+                most = min(most, form.most_plans, max(1, ROOMS * room // calls) if calls else most)
             elif not form.takes(plan):
                 other = plan
                 break

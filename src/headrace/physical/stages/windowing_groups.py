@@ -119,7 +119,7 @@ class GroupWindowsStage(Stage):
 
     def _from_a_run(self, limit: int) -> Item | _NotYet:
         """Returns the elements of the next groups' datasets; CAME where the next one was opened, to be read by itself."""
-        run = GroupRun()
+        run = GroupRun(self._opening)
         now_s, patience = self._policy.clock.now_s, None
         end_s = now_s() + _BLOCK_S
         while run.elements < limit:
@@ -141,15 +141,14 @@ class GroupWindowsStage(Stage):
 
     def _made_of(self, run: GroupRun) -> Item | _NotYet:
         start = time.perf_counter()
-        block = run.block(self._opening.small)
+        block, apart = run.block()
         self._inside_s += time.perf_counter() - start
-        if block is None:
+        self._open_groups.extendleft(reversed(apart))
+        if len(apart) == len(run.groups):
             self._misses += 1
-            self._open_groups.extendleft(reversed(run.apart(self._opening)))
-            return _NotYet.CAME
-        if len(run.groups) > 1:
+        elif len(run.groups) > 1:
             self._misses = 0
-        return block
+        return _NotYet.CAME if block is None else block
 
     # ------------------------------------------------------------------ datasets, one by one
 

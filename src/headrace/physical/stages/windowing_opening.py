@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import bisect
+import itertools
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,7 +21,8 @@ from headrace.physical.input_history import GroupOrigin, InputRuns, ReadOrigin
 from headrace.physical.lower import lower
 from headrace.physical.made import Made
 from headrace.physical.own_time import OwnTime
-from headrace.physical.stages.made_together import form_of
+from headrace.physical.stage import Stage
+from headrace.physical.stages.made_together import ROOMS, form_of, made_of
 from headrace.physical.stages.made_together_forms import Form
 from headrace.physical.stages.nesting_openers import NestingPaces
 from headrace.physical.stages.windowing_held import Group, GroupCursor, GroupsPosition
@@ -120,21 +124,21 @@ class GroupOpening:
         except Exception as error:  # noqa: BLE001 - a user's function may raise anything
             return self._failed(full, error)
 
-    def open(self, full: FullGroup, saved: State | None, made: Node | Failure | None = None) -> OpenGroup:
+    def open(self, full: FullGroup, saved: State | None, made: Node | Stage | Failure | None = None) -> OpenGroup:
         """Returns a group whose dataset is opened when it is read, at its start or where the state says.
 
         Args:
             full: the group.
             saved: the state.
-            made: what the function made of it, where it was called already.
+            made: what the function made of it, where it was called already, or what that became.
         """
 
         def open_plan(room: int) -> Opened:
-            plan = made
+            plan: Node | Stage | Failure | None = made
             if plan is None:
                 with self.own_time:
                     plan = self.plan(full)
-            return plan if isinstance(plan, Failure) else self._opened(full, plan, saved, room)
+            return plan if isinstance(plan, (Stage, Failure)) else self._opened(full, plan, saved, room)
 
         return OpenGroup(full, SubplanReader(open_plan, None if saved is None else SavedCursor(saved), full.origin))
 
@@ -150,6 +154,16 @@ class GroupOpening:
         except Exception as error:  # noqa: BLE001 - what is asked of the user's objects may raise anything
             return self._failed(full, error)
 
+    @property
+    def room(self) -> int:
+        """On how many elements of one group functions may be called."""
+        return self._paces.room
+
+    def ran(self, opened: int, given: int, seconds: float) -> None:
+        """Learns how many elements are made in no time, where so many groups were made together."""
+        self._paces.begun(seconds / opened, at_once=True)
+        self._paces.observe(opened, given, seconds)
+
     def read(self, given: int, seconds: float) -> None:
         """Learns how many elements are made in no time, where so many were read that are a dataset's first ones."""
         at_once, self._was_at_once = self._was_at_once, None
@@ -163,10 +177,16 @@ class GroupOpening:
 
 
 class GroupRun:
-    """Groups one after the other whose plans have one form."""
+    """Groups one after the other whose plans have one form.
 
-    def __init__(self) -> None:
+    Args:
+        opening: opens those that are not made together.
+    """
+
+    def __init__(self, opening: GroupOpening) -> None:
         self.groups: list[FullGroup] = []
+        self.elements = 0
+        self._opening = opening
         self._plans: list[Node] = []
         self._form: Form | None = None
         self._most = 0
@@ -176,35 +196,65 @@ class GroupRun:
         if isinstance(plan, Failure):
             return False
         if self._form is None:
-            self._form = form_of(plan)
+            self._form = self._form_of(plan)
             if self._form is None:
                 return False
-            self._most = self._form.most_plans
         elif len(self.groups) >= self._most or not self._form.takes(plan):
             return False
         self.groups.append(full)
         self._plans.append(plan)
+        self.elements += self._form.lengths[-1]
         return True
 
-    @property
-    def elements(self) -> int:
-        """How many elements there are."""
-        return len(self.groups) * self._form.count if self._form is not None else 0
+    def _form_of(self, plan: Node) -> Form | None:
+        form = form_of(plan, may_vary=True, may_call=True)
+        calls = 0 if form is None or form.calling is None else form.calling.count
+        if form is None or calls > self._opening.room:
+            return None
+        self._most = min(form.most_plans, max(1, ROOMS * self._opening.room // calls) if calls else form.most_plans)
+        return form
 
-    def block(self, small: SmallPlans) -> Block | None:
-        """Makes the elements of all; None where each has to be made by itself."""
+    def block(self) -> tuple[Block | None, list[OpenGroup]]:
+        """Makes the elements of all, or of the first ones; returns them, and the groups of which each is to be made by itself."""
         form = self._form
         assert form is not None  # as there are some
-        form.keep(len(self.groups))
-        payload = form.elements(small)
+        start_s = time.perf_counter()
+        openers = _Openers(self.groups), 0
+        count, payload = made_of(form, len(self.groups), openers, self._opening.small, NestingPaces.block_s)
         if payload is None:
-            return None
-        cursor, origin = _RunCursor(form, self.groups, 0), _RunOrigin(form, self.groups, range(len(payload)))
-        return Block(payload, cursor, origin)
+            return None, self._apart(form, 0)
+        groups = self.groups[:count]
+        self._opening.ran(len(groups), len(payload), time.perf_counter() - start_s)
+        apart = self._apart(form, count)
+        if form.calling is not None:
+            form.calling.let_go()
+        ends = list(itertools.accumulate(form.lengths))
+        origin = _RunOrigin(form, groups, ends, range(len(payload)))
+        return Block(payload, _RunCursor(form, groups, ends, 0), origin) if len(payload) else None, apart
 
-    def apart(self, opening: GroupOpening) -> list[OpenGroup]:
-        """Returns the groups, to be read one by one."""
-        return [opening.open(full, None, plan) for full, plan in zip(self.groups, self._plans, strict=True)]
+    def _apart(self, form: Form, begin: int) -> list[OpenGroup]:
+        """Returns the groups from that one on, to be read one by one."""
+        opened = []
+        for number in range(begin, len(self.groups)):
+            plan: Node | Stage = self._plans[number]
+            cut = None if form.calling is None else form.calling.begun(number)
+            if cut is not None:
+                plan = self._opening.small.begun(self._plans[number], cut)
+            opened.append(self._opening.open(self.groups[number], None, plan))
+        return opened
+
+
+@frozen
+class _Openers:
+    """Groups, each as one origin."""
+
+    groups: Sequence[FullGroup]
+
+    def subset(self, indices: Indices) -> _Openers:
+        return _Openers([self.groups[int(index)] for index in indices])
+
+    def describe(self, index: int) -> str:
+        return self.groups[index].origin()
 
 
 @frozen
@@ -213,15 +263,17 @@ class _RunCursor:
 
     form: Form
     groups: Sequence[FullGroup]
+    ends: Sequence[int]
     taken: int
 
     def advance(self, count: int) -> _RunCursor:
-        return _RunCursor(self.form, self.groups, self.taken + count)
+        return _RunCursor(self.form, self.groups, self.ends, self.taken + count)
 
     def state(self) -> State:
-        count = self.form.count
-        number = min(self.taken // count, len(self.groups) - 1)  # after all of them, at the end of the last one
-        inner = self.form.cursor(number).advance(self.taken - number * count)
+        number = min(
+            bisect.bisect_right(self.ends, self.taken), len(self.groups) - 1
+        )  # after all, at the last one's end
+        inner = self.form.cursor(number).advance(self.taken - (self.ends[number - 1] if number else 0))
         return GroupCursor(self.groups[number].position, inner).state()
 
 
@@ -231,11 +283,14 @@ class _RunOrigin:
 
     form: Form
     groups: Sequence[FullGroup]
+    ends: Sequence[int]
     picked: Indices
 
     def subset(self, indices: Indices) -> _RunOrigin:
-        return _RunOrigin(self.form, self.groups, subset(self.picked, indices))
+        return _RunOrigin(self.form, self.groups, self.ends, subset(self.picked, indices))
 
     def describe(self, index: int) -> str:
-        number, at = divmod(int(self.picked[index]), self.form.count)
+        at = int(self.picked[index])
+        number = bisect.bisect_right(self.ends, at)
+        at -= self.ends[number - 1] if number else 0
         return Within(self.form.origin(number), self.groups[number].as_one, 0).describe(at)
