@@ -14,7 +14,7 @@ from headrace.elements.structure import may_refuse
 from headrace.physical.stages.grouping_batches import owned_batch, stacked_payload
 from headrace.physical.stages.grouping_padded import padded_together
 from headrace.physical.stages.made_together_forms import Form
-from headrace.physical.stages.made_together_moves import first_ones
+from headrace.physical.stages.made_together_moves import some_of_each
 from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
 from headrace.semantics.grouping import padded_batch, ragged_batch
 
@@ -75,7 +75,7 @@ class Batched(Form):
 
     def _made(self, parts: list[Payload]) -> Payload | None:
         used = self._used()
-        columns = first_ones(parts[0], self.inputs[0], used).columns()
+        columns = some_of_each(parts[0], self.inputs[0], used).columns()
         if may_refuse(columns.treedef):
             return None
         size = self._size_of_all(used)
@@ -114,7 +114,7 @@ class Combined(Batched):
 
     def _made(self, parts: list[Payload]) -> Payload | None:
         used = self._used()
-        rows, size = first_ones(parts[0], self.inputs[0], used).rows(), self._size_of_all(used)
+        rows, size = some_of_each(parts[0], self.inputs[0], used).rows(), self._size_of_all(used)
         if size is not None and type(self.node) is PaddedBatch and all(node.padding.fits_all for node in self._nodes):
             together = padded_together(self.node, rows, size)
             if together is not None:

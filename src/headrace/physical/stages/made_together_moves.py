@@ -35,27 +35,34 @@ _PAIR: Final = flatten((0, 0))[1]
 
 
 class _Cut(Form):
-    """What is left of each plan, from some element on."""
+    """What is left of each plan after so many elements, or the first ones."""
 
     def __init__(self, node: Take | Skip, form: Form, count: int) -> None:
         super().__init__(node, (form,), count)
         self.is_held = form.is_held
+        self._counts: list[int] = [node.count]
 
     def takes(self, plan: Any) -> bool:
         node: Any = self.node
-        if type(plan) is not type(node) or plan.count != node.count or plan.name != node.name:
+        if type(plan) is not type(node) or plan.count < 0 or plan.name != node.name:
             return False
+        self._counts.append(plan.count)
         return self.inputs[0].takes(plan.input) and self.took()
 
-    @property
-    def _begin(self) -> int:
+    def keep(self, plans: int) -> None:
+        del self._counts[plans:]
+        super().keep(plans)
+
+    def _begin(self, index: int) -> int:
+        """Returns where what is left of one of the plans begins."""
         return 0
 
     def origin(self, index: int) -> Origin:
-        return self.inputs[0].origin(index).subset(range(self._begin, self._begin + self.lengths[index]))
+        begin = self._begin(index)
+        return self.inputs[0].origin(index).subset(range(begin, begin + self.lengths[index]))
 
     def _made(self, parts: list[Payload]) -> Payload | None:
-        return first_ones(parts[0], self.inputs[0], self.lengths, self._begin)
+        return some_of_each(parts[0], self.inputs[0], self.lengths, list(map(self._begin, range(len(self.lengths)))))
 
 
 class Taken(_Cut):
@@ -65,8 +72,7 @@ class Taken(_Cut):
         super().__init__(node, form, min(node.count, form.count))
 
     def _length(self, index: int) -> int:
-        node: Any = self.node
-        return min(node.count, self.inputs[0].lengths[index])  # type: ignore[no-any-return]  # both are ints
+        return min(self._counts[index], self.inputs[0].lengths[index])
 
     def cursor(self, index: int) -> Cursor:
         return CountedCursor("taken", 0, self.inputs[0].cursor(index))
@@ -78,16 +84,15 @@ class Skipped(_Cut):
     def __init__(self, node: Skip, form: Form) -> None:
         super().__init__(node, form, form.count - node.count)
 
-    @property
-    def _begin(self) -> int:
-        node: Any = self.node
-        return node.count  # type: ignore[no-any-return]  # an int
+    def _begin(self, index: int) -> int:
+        return self._counts[index]
 
     def _length(self, index: int) -> int:
-        return max(0, self.inputs[0].lengths[index] - self._begin)
+        return max(0, self.inputs[0].lengths[index] - self._counts[index])
 
     def cursor(self, index: int) -> Cursor:
-        return SkippedCursor(self._begin, self.inputs[0].cursor(index).advance(self._begin))
+        count = self._counts[index]
+        return SkippedCursor(count, self.inputs[0].cursor(index).advance(count))
 
 
 class Zipped(Form):
@@ -116,7 +121,7 @@ class Zipped(Form):
 
     def _made(self, parts: list[Payload]) -> Payload | None:
         node: Any = self.node
-        cut = [first_ones(part, form, self.lengths) for part, form in zip(parts, self.inputs, strict=True)]
+        cut = [some_of_each(part, form, self.lengths) for part, form in zip(parts, self.inputs, strict=True)]
         shown = [handed_out(part) if form.is_held else part for part, form in zip(cut, self.inputs, strict=True)]
         return side_by_side(node.treedef, shown)
 
@@ -237,9 +242,9 @@ class Joined(Form):
         return picked_runs(whole, begins.T.ravel(), lengths.T.ravel())
 
 
-def first_ones(payload: Payload, form: Form, lengths: Sequence[int], begin: int = 0) -> Payload:
-    """Returns so many elements of each plan that a form took, from that one on."""
-    if not begin and lengths == form.lengths:
+def some_of_each(payload: Payload, form: Form, lengths: Sequence[int], begins: Sequence[int] | None = None) -> Payload:
+    """Returns so many elements of each plan that a form took: the first ones, or from those indices on."""
+    if lengths == form.lengths and not (begins and any(begins)):
         return payload
-    begins = itertools.accumulate(form.lengths[:-1], initial=begin)
-    return picked_runs(payload, list(begins), lengths)
+    starts = itertools.accumulate(form.lengths[:-1], initial=0)
+    return picked_runs(payload, list(starts if begins is None else map(operator.add, starts, begins)), lengths)

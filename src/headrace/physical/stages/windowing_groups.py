@@ -132,7 +132,7 @@ class GroupWindowsStage(Stage):
             plan = self._opening.plan(full)
             if not run.takes(full, plan):
                 self._open_groups.append(self._opening.open(full, None, plan))
-                self._misses += len(run.groups) < 2
+                self._misses += len(run.groups) < 2 and not run.lacks_room
                 break
             if now_s() > end_s:
                 break

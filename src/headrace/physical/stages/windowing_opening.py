@@ -181,11 +181,17 @@ class GroupRun:
 
     Args:
         opening: opens those that are not made together.
+
+    Attributes:
+        groups: them.
+        elements: how many their datasets have, before functions were called that may leave some out.
+        lacks_room: whether there is room for too few calls yet, as it is not known how long they take.
     """
 
     def __init__(self, opening: GroupOpening) -> None:
         self.groups: list[FullGroup] = []
         self.elements = 0
+        self.lacks_room = False
         self._opening = opening
         self._plans: list[Node] = []
         self._form: Form | None = None
@@ -209,7 +215,8 @@ class GroupRun:
     def _form_of(self, plan: Node) -> Form | None:
         form = form_of(plan, may_vary=True, may_call=True)
         calls = 0 if form is None or form.calling is None else form.calling.count
-        if form is None or calls > self._opening.room:
+        self.lacks_room = calls > self._opening.room
+        if form is None or self.lacks_room:
             return None
         self._most = min(form.most_plans, max(1, ROOMS * self._opening.room // calls) if calls else form.most_plans)
         return form

@@ -104,6 +104,8 @@ FUNCTIONS: dict[str, Callable[[int], hr.Dataset]] = {
     "numbered from somewhere": lambda x: hr.Dataset.range(3).enumerate(x // 4).map(lambda number, y: number * y),
     "an array several times": lambda x: hr.Dataset.from_tensors({"a": np.full(2, x)}).repeat(x % 4),
     "a part of several lengths": lambda x: hr.Dataset.range(x % 5 + 1).take(3).repeat(2).skip(1),
+    "parts of several lengths": lambda x: hr.Dataset.range(6).skip(x % 4).take(x % 3 + 1),
+    "parts from somewhere": lambda x: hr.Dataset.from_tensor_slices(np.arange(9) + x).skip(x % 5).take(3).batch(2),
     "pairs of several lengths": lambda x: hr.Dataset.zip((hr.Dataset.range(x + 1), hr.Dataset.range(3))),
     "datasets inside": lambda x: hr.Dataset.range(2).flat_map(lambda y: hr.Dataset.range(x % 3).map(lambda z: y + z)),
     "sources and failures": lambda x: hr.Dataset.range(4 // (x % 5)),
