@@ -1,6 +1,6 @@
 """Padded batches of short rows, several made at once: what all of them hold is put together and written to its places in one go.
 
-What always holds: they are what ``padded_batch`` makes of each. Where that is not plain to see (a shape or a value was given, rows
+What always holds: they are what ``padded_batch`` makes of each. Where that is not plain to see (a size or a value was given, rows
 of several dtypes, of more axes or long ones, structure in structure), nothing is made here, and each is made by itself.
 """
 
@@ -23,7 +23,7 @@ __all__ = ["padded_together"]
 
 def padded_together(node: PaddedBatch, rows: Sequence[Element], size: int) -> list[Element] | None:
     """Returns the padded batches of each ``size`` rows; None where each is to be made by itself."""
-    if not node.padding.fits_all:
+    if node.padding.values is not None:
         return None
     with contextlib.suppress(
         Exception
@@ -31,9 +31,10 @@ def padded_together(node: PaddedBatch, rows: Sequence[Element], size: int) -> li
         treedef, columns = transpose(rows)
         if not _is_of_all(treedef, rows):
             return None
+        shapes = None if node.padding.shapes is None else node.padding.shapes_of(treedef, [])
         made: list[list[np.ndarray]] = []
-        for column in columns:
-            parts = _parts(column, size)
+        for number, column in enumerate(columns):
+            parts = _parts(column, size, None if shapes is None else shapes[number])
             if parts is None:
                 return None
             made.append(parts)
@@ -52,9 +53,10 @@ def _is_of_all(treedef: TreeDef, rows: Sequence[Element]) -> bool:
     return treedef.type is tuple or (treedef.type is dict and len(set(map(tuple, rows))) == 1)
 
 
-def _parts(column: Sequence[Any], size: int) -> list[np.ndarray] | None:
+def _parts(column: Sequence[Any], size: int, shape: tuple[int | None, ...] | None) -> list[np.ndarray] | None:
+    """Returns one component of each batch; None where rows are padded to another shape than that of the longest."""
     kinds = set(map(type, column))
     if kinds == {np.ndarray}:
-        return padded_runs(column, size)
-    scalars = stack_scalars(column, kinds)
+        return padded_runs(column, size) if shape in (None, (None,)) else None
+    scalars = stack_scalars(column, kinds) if shape in (None, ()) else None
     return None if scalars is None else [scalars[start : start + size].copy() for start in range(0, len(scalars), size)]

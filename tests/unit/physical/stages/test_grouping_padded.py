@@ -18,7 +18,8 @@ from headrace.semantics.grouping import padded_batch
 
 
 def _node(*args: Any) -> PaddedBatch:
-    plan = hr.Dataset.from_tensors(np.arange(3)).padded_batch(2, *args).__headrace_plan__()
+    whatever = hr.Dataset.range(1).map(lambda number: number)  # of which nobody knows what it gives
+    plan = whatever.padded_batch(2, *args).__headrace_plan__()
     assert isinstance(plan, PaddedBatch)
     return plan
 
@@ -36,6 +37,13 @@ ROWS: dict[str, Callable[[int, str], Any]] = {
     "dict": lambda length, dtype: {"tokens": np.arange(length).astype(dtype), "name": f"of {length}", "at": 0.5},
 }
 
+# The same, written out.
+_LONGEST = {
+    "array": _node([None]),
+    "pair": _node(([None], [])),
+    "dict": _node({"tokens": [-1], "name": [], "at": []}),
+}
+
 
 @given(
     kind=st.sampled_from(sorted(ROWS)),
@@ -46,12 +54,13 @@ ROWS: dict[str, Callable[[int, str], Any]] = {
 def test_batches_made_together_are_what_each_is_by_itself(
     kind: str, dtype: str, size: int, data: st.DataObject
 ) -> None:
+    node = PLAIN if data.draw(st.booleans()) else _LONGEST[kind]
     count = size * data.draw(st.integers(1, 4))
     lengths = data.draw(st.lists(st.integers(0, 64), min_size=count, max_size=count))
     rows = [ROWS[kind](length, dtype) for length in lengths]
-    made = padded_together(PLAIN, rows, size)
+    made = padded_together(node, rows, size)
     assert made is not None
-    alone = [padded_batch(PLAIN, rows[start : start + size]) for start in range(0, count, size)]
+    alone = [padded_batch(node, rows[start : start + size]) for start in range(0, count, size)]
     assert list(map(type, made)) == list(map(type, alone))
     for one, other in zip(made, alone, strict=True):
         assert not isinstance(one, dict) or list(one) == list(other)
@@ -85,8 +94,11 @@ def test_what_is_not_plain_is_made_one_by_one(rows: list[Any]) -> None:
     assert padded_together(PLAIN, rows, 1) is None
 
 
-def test_a_shape_or_a_value_has_each_made_by_itself() -> None:
+def test_a_size_or_a_value_has_each_made_by_itself() -> None:
     rows = [np.arange(2), np.arange(3)]
     assert padded_together(PLAIN, rows, 1) is not None
+    assert padded_together(_node([None]), rows, 1) is not None
     assert padded_together(_node([4]), rows, 1) is None
+    assert padded_together(_node([None, None]), rows, 1) is None
+    assert padded_together(_node([]), rows, 1) is None
     assert padded_together(_node(None, 7), rows, 1) is None
