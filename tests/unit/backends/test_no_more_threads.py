@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from unittest import mock
 
 import pytest
+from tests.laws.running import AlwaysAhead, Way, running
 
 import headrace as hr
 from headrace.observe.watch import WATCH
@@ -42,8 +43,9 @@ def no_threads_for(what: str) -> Iterator[list[str]]:
 @pytest.mark.parametrize("what", ["headrace-prefetch", "headrace-watch"])
 def test_what_only_reads_ahead_or_looks_on_is_done_without(what: str, way: str) -> None:
     expected = list(WAYS[way]().with_options(hr.Options(executor="inline")))
-    with no_threads_for(what) as refused:
-        assert list(WAYS[way]()) == expected
+    # No measurement decides whether there is to be a thread.
+    with no_threads_for(what) as refused, running(WAYS[way](), Way(hr.Options(), overlap=AlwaysAhead)) as iterator:
+        assert list(iterator) == expected
     assert refused or (what, way) == ("headrace-prefetch", "subprocess")  # which has its own in another process
 
 
