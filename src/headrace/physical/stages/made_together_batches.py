@@ -115,11 +115,10 @@ class Combined(Batched):
     def _made(self, parts: list[Payload]) -> Payload | None:
         used = self._used()
         rows, size = some_of_each(parts[0], self.inputs[0], used).rows(), self._size_of_all(used)
-        is_padded_alike = type(self.node) is PaddedBatch and all(
-            node.padding == self.node.padding for node in self._nodes
-        )
+        first = self._nodes[0]
+        is_padded_alike = type(first) is PaddedBatch and all(node.padding == first.padding for node in self._nodes)
         if size is not None and is_padded_alike:
-            together = padded_together(self.node, rows, size)
+            together = padded_together(first, rows, size)
             if together is not None:
                 return Rows(together)
         nodes = [node for node, batches in zip(self._nodes, self.lengths, strict=True) for _ in range(batches)]
