@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
+import math
 import time
 from collections.abc import Sequence
 from typing import Final
@@ -38,6 +39,7 @@ class DatasetRuns:
     def __init__(self, opening: Opening) -> None:
         self._opening = opening
         self._misses = 0
+        self._let_through = 1.0  # what part of the elements that filters might let through they do
 
     @property
     def may_be(self) -> bool:
@@ -60,7 +62,11 @@ class DatasetRuns:
             form, plans, other = self._plans(openers, turns, limit, room, most_s)
         count, payload = 0, None
         if form is not None:
+            most = form.lengths[: len(plans)]
             count, payload = made_of(form, len(plans), (block.origin, at), self._opening.small, most_s)
+            if payload is not None and _leaves_out(form):
+                part = max(len(payload), 1) / sum(most[:count])
+                self._let_through = (self._let_through + part) / 2
             _tell(turns, form, len(plans), count if payload is not None else 0)
             left = range(0 if payload is None else count, len(plans))
             openers.give_back([self._begun(Opener(index + n, None, block, at + n, plans[n]), form, n) for n in left])
@@ -94,6 +100,7 @@ class DatasetRuns:
         form: Form | None = None
         plans: list[Node] = []
         other: Node | Failure | None = None
+        part = 1.0
         most, end_s = len(rows) - at, time.perf_counter() + most_s
         while len(plans) < most:
             try:
@@ -109,11 +116,12 @@ class DatasetRuns:
                     form, other = None, plan
                     break
                 most = min(most, form.most_plans, max(1, ROOMS * room // calls) if calls else most)
+                part = self._let_through if _leaves_out(form) else 1
             elif not form.takes(plan):
                 other = plan
                 break
             plans.append(plan)
-            turns.add(form.lengths[-1])
+            turns.add(math.ceil(form.lengths[-1] * part))
             if turns.ready >= limit or time.perf_counter() > end_s:
                 break
         after = None if other is None else _opener(openers, index, len(plans)).called(other)
@@ -127,9 +135,14 @@ def _opener(openers: Openers, index: int, number: int) -> Opener:
     return Opener(index + number, rows[at + number], block, at + number)
 
 
+def _leaves_out(form: Form) -> bool:
+    """Returns whether it is known only afterwards how many elements plans give."""
+    return form.calling is not None and form.calling.leaves_out
+
+
 def _tell(turns: Turns, form: Form, plans: int, count: int) -> None:
     """Tells turns, which know of so many datasets, that the first ones come, and with how many elements."""
-    if form.calling is None or not form.calling.leaves_out:
+    if not _leaves_out(form):
         turns.drop(plans - count)
         return
     turns.drop(plans)  # of which it was not known how many they would give
