@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.elements.structure import flatten, unflatten
+from headrace.elements.tensor_spec import TensorSpec
 from headrace.plan.node import Spec
 
 __all__ = ["common_spec"]
@@ -16,6 +17,9 @@ def common_spec(specs: Sequence[Spec], *, stage: str) -> Spec:
     Raises:
         TypeError: structure or dtypes are known to differ.
     """
+    first = specs[0]
+    if type(first) is TensorSpec and all(spec is first for spec in specs):
+        return first
     known = [spec for spec in specs if spec is not None]
     if not known:
         return None

@@ -170,7 +170,7 @@ def _parts(dataset: Node, name: str | None) -> tuple[tuple[Node, ...], int]:
     """Returns the datasets of which one concatenation with others is made, and how deep it is because of them."""
     if isinstance(dataset, Concatenate) and dataset.name == name:
         return dataset.datasets, depth_of(dataset)
-    return (dataset,), depth_of(dataset) + 1
+    return (dataset,), 2 if dataset.is_source else depth_of(dataset) + 1
 
 
 def _spec_of_both(mine: Spec, theirs: Spec) -> Spec:

@@ -56,6 +56,11 @@ class FromTensors(Node):
         if known is not None:
             object.__setattr__(self, "element_spec", known)
             return
+        if type(self.element) is np.ndarray and self.element.ndim and self.element.dtype.kind in "biufc":
+            # As functions make them by the thousand: the same, without a look for structure.
+            object.__setattr__(self, "element_spec", TensorSpec(self.element.shape, self.element.dtype))
+            object.__setattr__(self, "element", read_only_array(self.element))
+            return
         object.__setattr__(self, "element_spec", spec_of(self.element))
         object.__setattr__(self, "element", scalars_as_elements(read_only(normalize(self.element))))
 
@@ -254,11 +259,16 @@ class Range(Node):
 
     def _spec(self) -> Spec:
         """Returns a scalar."""
-        return TensorSpec((), self.dtype)
+        return _spec_of_scalars(self.dtype)
 
     def parameters(self) -> dict[str, Any]:
         """Returns its three numbers and its dtype."""
         return {"start": self.start, "stop": self.stop, "step": self.step, "dtype": self.dtype.name}
+
+
+@functools.lru_cache(maxsize=32)
+def _spec_of_scalars(dtype: np.dtype[Any]) -> TensorSpec:
+    return TensorSpec((), dtype)
 
 
 @frozen(kw_only=True, eq=False)
