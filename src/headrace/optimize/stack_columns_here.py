@@ -12,7 +12,6 @@ from typing import Final
 from headrace.arguments import AUTOTUNE
 from headrace.plan.buffering import Prefetch
 from headrace.plan.facts import fact
-from headrace.plan.files import Files
 from headrace.plan.grouping import Batch
 from headrace.plan.node import Node
 from headrace.plan.rewriting import rewrite
@@ -38,13 +37,13 @@ def _without_workers(node: Node) -> Node:
 
 @fact
 def _lies_in_order(node: Node, inputs: list[bool]) -> bool:
-    """Whether elements are columns, and consecutive ones lie behind each other."""
+    """Returns whether elements are columns, and consecutive ones lie behind each other."""
     match node:
         case FromTensorSlices():
             return all(column.flags.c_contiguous and not column.dtype.hasobject for column in node.columns)
-        case Files():
-            return node.spec() is not None  # else each record has a structure of its own
         case Range():
             return True
+        case _ if node.reads_files:
+            return node.spec() is not None  # else each record has a structure of its own
         case _:
             return isinstance(node, _PASSING) and all(inputs)

@@ -24,6 +24,7 @@ class Files(Node):
 
     op: ClassVar[str] = "files"
     changeable: ClassVar[str | None] = "paths"
+    reads_files: ClassVar[bool] = True
     paths: tuple[str, ...]
     format: FileFormat
     on_error: str = "raise"

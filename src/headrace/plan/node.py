@@ -68,6 +68,8 @@ class Node(Remembering):
     spec_is_of_elements: ClassVar[bool] = False
     # Whether it reads no other node: quicker to be had than its inputs.
     is_source: ClassVar[bool] = True
+    # Whether its elements are records of files.
+    reads_files: ClassVar[bool] = False
     # Whether it deals what it reads to the ranks of a job.
     deals: ClassVar[bool] = False
 

@@ -2,7 +2,7 @@
 
 A function mostly does the same to every element: ``lambda window: window.batch(10)``. So the plan that it made of the first one is
 the form, and those that follow are compared with it: the same operations with the same arguments, over windows of one length, or over
-sources in memory. They are made operation by operation over the elements of all, as ``made_at_once`` does it for one plan, and what comes out is the same.
+sources in memory. They are made operation by operation over the elements of all, as ``at_once`` does it for one plan, and what comes out is the same.
 
 What always holds:
 - Functions are called before anything else is made of a form (``made_together_calls``), so where it cannot be made after all, each of its plans

@@ -119,8 +119,7 @@ class GroupWindowsStage(Stage):
 
     def _from_a_run(self, limit: int) -> Item | _NotYet:
         """Returns the elements of the next groups' datasets; CAME where the next one was opened, to be read by itself."""
-        run = GroupRun(self._opening)
-        now_s, patience = self._policy.clock.now_s, None
+        run, now_s, patience = GroupRun(self._opening), self._policy.clock.now_s, None
         end_s = now_s() + _BLOCK_S
         while run.elements < limit:
             full = self._next_group(limit, patience)
@@ -273,8 +272,9 @@ class GroupWindowsStage(Stage):
         index, end = self._next, self._reads.index
         first = end - len(self._rows)
         left = zip(range(index, end), self._seen[index - first :], self._rows[index - first :], strict=True)
-        now_s, rows_a_look = self._policy.clock.now_s, self._policy.rows_a_look
+        now_s, most = self._policy.clock.now_s, self._policy.rows_a_look
         soon_s, until_s = now_s() + _AT_ONCE_S, math.inf if patience is None else patience.until_s
+        rows_a_look = most if patience is None else 1  # what waits waits for no more than one that takes long
         try:
             while index < end:
                 for index, element, row in itertools.islice(left, rows_a_look):
@@ -288,8 +288,9 @@ class GroupWindowsStage(Stage):
                     if len(held) == group.size:
                         found.append(self._filled(group, index + 1))
                 index += 1
-                if now_s() > (soon_s if found else until_s):
+                if (now := now_s()) > (soon_s if found else until_s):
                     break
+                rows_a_look = most if patience is None or now <= soon_s else 1
         except Exception as error:  # noqa: BLE001 - a user's function may raise anything
             self._next = index
             origin = block.origin.describe(index - first)
