@@ -121,7 +121,7 @@ class GroupWindowsStage(Stage):
         """Returns the elements of the next groups' datasets; CAME where the next one was opened, to be read by itself."""
         run, now_s, patience = GroupRun(self._opening), self._policy.clock.now_s, None
         end_s = now_s() + _BLOCK_S
-        while run.elements < limit:
+        while run.elements < limit and not run.is_full:
             full = self._next_group(limit, patience)
             if not isinstance(full, FullGroup):
                 if not run.groups:
@@ -158,10 +158,8 @@ class GroupWindowsStage(Stage):
         patience = self._policy.patience()
         while left > 0 and (self._found or self._block is not None) and is_small(block) and now_s() < end_s:
             item = self._next_item(left, patience)
-            if isinstance(item, _NotYet):
-                break
             if not isinstance(item, Block):
-                self._failure = item
+                self._failure = None if isinstance(item, _NotYet) else item
                 break
             block = item
             blocks.append(block)
@@ -178,15 +176,16 @@ class GroupWindowsStage(Stage):
         if self._saved is not None and not self._restored():
             return Failure(self._failed or group_lost(self._node.label), self.cursor, self.cursor)
         while not self._lost:
-            if self._open_groups:
+            while self._open_groups:
                 item = self._from_dataset(self._open_groups[0], limit)
                 if item is not None:
                     return item
                 self._open_groups.popleft()
-                continue
             if self._after_run is not None:
                 failure, self._after_run = self._after_run, None
                 return failure
+            if patience is not None and self._comes_a_run():  # as soon as it may
+                return _NotYet.CAME
             full = self._next_group(limit, patience)
             if not isinstance(full, FullGroup):
                 return full

@@ -197,6 +197,11 @@ class GroupRun:
         self._form: Form | None = None
         self._most = 0
 
+    @property
+    def is_full(self) -> bool:
+        """Whether it has as many groups as may be made together."""
+        return self._form is not None and len(self.groups) >= self._most
+
     def takes(self, full: FullGroup, plan: Node | Failure) -> bool:
         """Takes another group if its plan has the form of the first one's."""
         if isinstance(plan, Failure):
@@ -205,7 +210,7 @@ class GroupRun:
             self._form = self._form_of(plan)
             if self._form is None:
                 return False
-        elif len(self.groups) >= self._most or not self._form.takes(plan):
+        elif not self._form.takes(plan):
             return False
         self.groups.append(full)
         self._plans.append(plan)
