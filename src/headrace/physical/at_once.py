@@ -18,7 +18,7 @@ import dataclasses
 import importlib
 import time
 from collections.abc import Callable, Sequence
-from types import FunctionType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -183,7 +183,7 @@ class SmallPlans:
             if None in keys:
                 return meters
             functions: Any = [function for node, *_ in done for function in node.functions()]
-            found = self._known[keys] = meters, [function.__code__ for function in functions]
+            found = self._known[keys] = meters, [getattr(function, "__code__", None) for function in functions]
         return found[0]
 
     def _within(self, plan: Node) -> StageContext:
@@ -197,9 +197,18 @@ def _key_of(node: Node) -> tuple[object, ...] | None:
     if not functions:
         return type(node), node.name
     function = functions[0]
-    if type(function) is FunctionType and len(functions) == 1:
+    if len(functions) > 1:
+        return None
+    if type(function) is FunctionType:
         return type(node), node.name, function.__qualname__, id(function.__code__)
-    return None
+    return (type(node), node.name, function) if _is_of_a_module(function) else None
+
+
+def _is_of_a_module(function: Any) -> bool:
+    """Returns whether a function is written in C and there is one of it in the program, as of ``len`` and ``int``."""
+    if type(function) is BuiltinFunctionType:
+        return type(function.__self__) is ModuleType
+    return type(function) is type and function.__module__ == "builtins"
 
 
 class Making:
