@@ -23,7 +23,8 @@ def reduced(
     known = check.known
     for element in elements:
         state = reduce_func(state, element)
-        if type(state) not in known:  # of scalars that were found to be alike
+        # Of scalars that were found to be alike, or of arrays.
+        if type(state) not in known and not check.knows(state):
             state = packed(state)
             check(state)
     return state

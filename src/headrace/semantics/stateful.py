@@ -65,6 +65,7 @@ class StateCheck:
         self._initial = initial
         self._found: tuple[list[Any], TreeDef, list[Any]] | None = None
         self.known: set[Any] = set()
+        self._alike: set[Any] = set()
         if type(initial) in SETTLED:
             self.known.add(type(initial))  # which says all, as long as states have it
         else:
@@ -77,6 +78,10 @@ class StateCheck:
             self._found = specs, treedef, [spec.dtype for spec in specs]
         return self._found
 
+    def knows(self, state: Element) -> bool:
+        """Returns whether a state was found to be alike by what it is of: scalars and normal arrays, in tuples and dicts."""
+        return kinds_of(state) in self.known or _makeup_of(state) in self._alike
+
     def __call__(self, state: Element) -> None:
         """Checks a state.
 
@@ -84,16 +89,16 @@ class StateCheck:
             TypeError: it has another structure, or a component another dtype.
         """
         _, wanted, dtypes = self._wanted()
-        if type(state) is np.ndarray and wanted.is_leaf() and state.dtype == dtypes[0]:
-            return
-        known = kinds_of(state)
-        if known in self.known:
+        known, makeup = kinds_of(state), _makeup_of(state)
+        if known in self.known or makeup in self._alike:
             return
         leaves, treedef = flatten(state)
         if treedef != wanted or list(map(_dtype_of, leaves)) != dtypes:
             self._look(state)
         if known is not None:
             self.known.add(known)
+        if makeup is not None:
+            self._alike.add(makeup)
 
     def _look(self, state: Element) -> None:
         """Checks what does not say at once what it is."""
@@ -120,6 +125,19 @@ def kinds_of(state: Element) -> Any:
     # A named tuple that has nothing besides its fields, which somebody could change.
     if isinstance(state, tuple) and not kind.__dictoffset__ and SETTLED.issuperset(map(type, state)):
         return (kind, *map(type, state))
+    return None
+
+
+def _makeup_of(state: Element) -> Any:
+    """Returns the structure of a state of tuples, dicts, scalars and arrays, with what each leaf is, to be looked up; None for another."""
+    kind = type(state)
+    if kind in SETTLED:
+        return kind
+    if kind is np.ndarray:
+        return None if state.dtype.kind in "OSU" else (kind, state.dtype)
+    if kind is dict or kind is tuple:
+        parts = tuple(map(_makeup_of, state.values() if kind is dict else state))
+        return None if None in parts else (kind, *state, *parts) if kind is dict else (kind, *parts)
     return None
 
 

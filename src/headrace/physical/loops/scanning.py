@@ -1,4 +1,8 @@
-"""The loop of a scan whose states and outputs are of one form that nobody can change: a few comparisons, and no other look at them."""
+"""The loop of a scan whose states and outputs are of one form: a few comparisons, and no other look at them.
+
+What somebody could change is taken as it is where nobody else has it, which is counted, as in the loop of a map. The function is handed
+the state as others may see it.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,12 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from headrace.elements.function_results import COUNTS
 from headrace.elements.structure import Element
 from headrace.frozen import frozen
 from headrace.physical.loop_policy import Patience
 from headrace.physical.loops.conditions import Conditions
-from headrace.physical.loops.forms import Form, TupleForm, can_be_changed, form_of, kinds_of
+from headrace.physical.loops.forms import ArrayForm, DictForm, Form, TupleForm, can_be_changed, form_of, kinds_of
 from headrace.physical.loops.text import compiled
 
 __all__ = ["ScanLoop", "scan_loop_like"]
@@ -51,9 +56,9 @@ class ScanLoop:
 
 
 def scan_loop_like(state: Element, output: Element) -> ScanLoop | None:
-    """Returns the loop for states and outputs like these; None where somebody could change them, or they have no form."""
+    """Returns the loop for states and outputs like these; None where they have no form, or who has them cannot be counted."""
     form = form_of((state, output))
-    return None if form is None or can_be_changed(form) else _loop_for(form)
+    return None if form is None or (can_be_changed(form) and not COUNTS) else _loop_for(form)
 
 
 @functools.lru_cache(maxsize=128)
@@ -65,15 +70,21 @@ def _loop_for(form: Form) -> ScanLoop:
         return f"k{len(constants) - 1}"
 
     assert isinstance(form, TupleForm)  # of a state and an output
-    lines = _parted("x", form, ("state", "output"), Conditions(constant, counted=False))
+    if can_be_changed(form):
+        lines = _taken(form, Conditions(constant, counted=True))
+    else:
+        lines = _parted("x", form, ("state", "output"), Conditions(constant, counted=False))
+    seen = _as_seen(form.parts[0])
     text = [
         "def loop(rows, call, state, states, outputs, clock, until, chunk, constants):",
-        f" {''.join(f'k{number}, ' for number in range(len(constants)))}= constants",
+        f" {''.join(f'k{number}, ' for number in range(len(constants)))}= constants" if constants else "",
+        *(f" {line}" for line in seen),
         " row = rows",
         " while True:",
         "  for row in islice(rows, chunk):",
-        "   x = call(state, row)",
+        f"   x = call({'seen' if seen else 'state'}, row)",
         *(f"   {line}" for line in lines),
+        *(f"   {line}" for line in seen),
         "   states.append(state)",
         "   outputs.append(output)",
         "  if row is rows or clock() > until:",
@@ -82,6 +93,40 @@ def _loop_for(form: Form) -> ScanLoop:
         "",
     ]
     return ScanLoop(compiled("\n".join(text)), tuple(constants), kinds_of(form.parts[1]))
+
+
+def _as_seen(form: Form) -> list[str]:
+    """Returns the lines that make of a state what the function is handed; none where it is the state itself."""
+    if not can_be_changed(form):
+        return []
+    if isinstance(form, ArrayForm):
+        return ["seen = state.view()", "seen.setflags(False)"]
+    if isinstance(form, DictForm) and not any(map(can_be_changed, form.parts)):
+        return ["seen = state.copy()"]
+    return ["seen = read_only(state)"]
+
+
+def _taken(form: TupleForm, conditions: Conditions) -> list[str]:
+    """Returns the lines that take a state and an output which nobody else has, and end the loop with all else.
+
+    Both may be one object, as functions mostly write it where they are alike: then the output is a copy.
+    """
+    of_both = conditions.of("x", form)
+    lines = [f"if not ({' and '.join(of_both)}):", " return row, x", "state, output = x"]
+    state, output = form.parts
+    if state == output and can_be_changed(state):
+        of_one = [*conditions.of("x", state)]
+        copy = "x.copy('K')" if isinstance(state, ArrayForm) else "copied(x)"
+        lines = [
+            "if type(x) is tuple and len(x) == 2 and x[0] is x[1]:",
+            " x = x[0]",
+            f" if not ({' and '.join(of_one)}):",
+            "  return row, (x, x)",
+            f" state, output = x, {copy}",
+            "else:",
+            *(f" {line}" for line in lines),
+        ]
+    return [*lines, f"{' = '.join([*conditions.variables, 'x'])} = None"]
 
 
 def _parted(name: str, form: TupleForm, parts: Sequence[str], conditions: Conditions) -> list[str]:

@@ -32,7 +32,7 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 
 from headrace.elements.function_results import COUNTS, owned
-from headrace.elements.ownership import read_only
+from headrace.elements.ownership import copied, read_only
 from headrace.frozen import frozen
 from headrace.observe.frames import reaches
 from headrace.physical.loops.conditions import Conditions, conditions_of_row
@@ -138,6 +138,7 @@ def loop_of(head: Head, kinds: tuple[Kind, ...], known: tuple[Known, ...], apart
 
 _GLOBALS: Final = {
     "all_plain": PLAIN.issuperset,
+    "copied": copied,
     "ids_of": ids_of,
     "islice": itertools.islice,
     "ndarray": np.ndarray,

@@ -226,7 +226,7 @@ class ScanOp:
     def _learn(self, count: int, state: Element, output: Element) -> None:
         """Looks for a loop for such states and outputs, once there were some; states of these types were found to be alike."""
         self._until_learned -= count
-        if not self._until_learned and kinds_of(state) in self._check.known:
+        if not self._until_learned and self._check.knows(state):
             self._loop = scan_loop_like(state, output)
         self._until_learned = self._until_learned or sys.maxsize
 
