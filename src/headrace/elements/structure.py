@@ -8,7 +8,7 @@ written as a list, as in tf.data, and ``normalize`` makes it one.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, Final
 
 import numpy as np
@@ -40,7 +40,6 @@ __all__ = [
     "NAMESPACE",
     "Element",
     "TreeDef",
-    "as_numpy",
     "flatten",
     "flatten_as_written",
     "is_record",
@@ -194,40 +193,6 @@ def _array_of_list(values: list[Any]) -> np.ndarray:
         exact[...] = values
         return exact
     return without_fixed_texts(array)
-
-
-# What NumPy makes of Python's numbers.
-_NUMBERS: Final[dict[type, Callable[[Any], Any]]] = {
-    bool: np.bool_,
-    int: np.int64,
-    float: np.float64,
-    complex: np.complex128,
-}
-
-
-def as_numpy(element: Element) -> Element:
-    """Returns the element with each of Python's numbers as the NumPy scalar of its dtype."""
-    kind = type(element)
-    if kind is np.ndarray:
-        return element
-    if kind in _NUMBERS:
-        return _number_as_numpy(element)
-    if kind is tuple:
-        return tuple([as_numpy(part) for part in element])
-    if kind is dict:
-        return {key: as_numpy(part) for key, part in element.items()}
-    return optree.tree_map(_leaf_as_numpy, element, namespace=NAMESPACE)
-
-
-def _number_as_numpy(number: Any) -> Any:
-    try:
-        return _NUMBERS[type(number)](number)
-    except OverflowError:  # it is of another dtype, or of none
-        return np.asarray(number)[()]
-
-
-def _leaf_as_numpy(leaf: Any) -> Any:
-    return np.asarray(leaf)[()] if isinstance(leaf, (bool, int, float, complex)) else leaf
 
 
 def nbytes_of(element: Element) -> int:

@@ -17,11 +17,12 @@ from __future__ import annotations
 import operator
 import threading
 import weakref
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor
+from headrace.blocks.payload import Payload
 from headrace.elements.structure import Element
 from headrace.engine import Run, SmallRun
 from headrace.engine.small_run import A_BLOCK
@@ -197,7 +198,7 @@ class DatasetIterator(Chained, ReaderPosition, ElementIterator):
 
     def _rows_of(self, block: Block, start: float) -> Iterator[Element]:
         """Returns the elements of a block, of which it is known from then on which were delivered."""
-        rows = block.payload.rows()
+        rows = self._rows_in(block.payload)
         length, fresh = len(rows), iter(rows)
         if not length:
             raise InternalError("a block has no elements")
@@ -208,6 +209,10 @@ class DatasetIterator(Chained, ReaderPosition, ElementIterator):
         self._delivered_before += self._block_length  # no call from here on, as above
         self._rows, self._block_length, self._cursor = fresh, length, block.cursor
         return fresh
+
+    def _rows_in(self, payload: Payload) -> Sequence[Element]:
+        """Returns the elements of a block as they are given out."""
+        return payload.rows()
 
     def _begun(self) -> AnyRun:
         """Begins the run, where something is asked for."""

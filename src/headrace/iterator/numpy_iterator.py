@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from headrace.elements.structure import Element, as_numpy
+from headrace.blocks.payload import Payload
+from headrace.elements.as_numpy import as_numpy_rows
+from headrace.elements.structure import Element
 from headrace.iterator.dataset_iterator import DatasetIterator
 
 __all__ = ["NumpyIterator"]
@@ -26,8 +28,8 @@ class NumpyIterator(DatasetIterator):
         [np.int64(1), np.int64(2), np.int64(3)]
     """
 
-    def __next__(self) -> Element:
-        return as_numpy(super().__next__())
+    def _rows_in(self, payload: Payload) -> Sequence[Element]:
+        return as_numpy_rows(payload.rows())
 
     def next(self) -> Element:
         """Returns the next element, as ``next(iterator)``.

@@ -1,0 +1,77 @@
+"""Elements that carry each of Python's numbers as a NumPy scalar, as those of tf.data's ``as_numpy_iterator`` do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+import optree
+
+from headrace.elements.leaf_arrays import NORMAL_LEAVES
+from headrace.elements.rows_and_columns import columns_of_parts
+from headrace.elements.structure import NAMESPACE, Element
+
+__all__ = ["as_numpy", "as_numpy_rows"]
+
+# What NumPy makes of Python's numbers.
+_NUMBERS: Final[dict[type, Callable[[Any], Any]]] = {
+    bool: np.bool_,
+    int: np.int64,
+    float: np.float64,
+    complex: np.complex128,
+}
+
+
+def as_numpy(element: Element) -> Element:
+    """Returns the element with each of Python's numbers as the NumPy scalar of its dtype."""
+    kind = type(element)
+    if kind is np.ndarray:
+        return element
+    if kind in _NUMBERS:
+        return _number_as_numpy(element)
+    if kind is tuple:
+        return tuple([as_numpy(part) for part in element])
+    if kind is dict:
+        return {key: as_numpy(part) for key, part in element.items()}
+    return optree.tree_map(_leaf_as_numpy, element, namespace=NAMESPACE)
+
+
+def _number_as_numpy(number: Any) -> Any:
+    try:
+        return _NUMBERS[type(number)](number)
+    except OverflowError:  # it is of another dtype, or of none
+        return np.asarray(number)[()]
+
+
+def _leaf_as_numpy(leaf: Any) -> Any:
+    return np.asarray(leaf)[()] if isinstance(leaf, (bool, int, float, complex)) else leaf
+
+
+# What stays as it is.
+_OTHERS: Final = NORMAL_LEAVES - set(_NUMBERS)
+
+
+def as_numpy_rows(rows: Sequence[Element]) -> Sequence[Element]:
+    """Returns ``as_numpy`` of many elements: part by part, over all of them, where they have the same parts."""
+    kinds = set(map(type, rows))
+    if kinds <= _OTHERS:
+        return rows
+    if len(kinds) == 1 and (number := _NUMBERS.get(*kinds)) is not None:
+        try:
+            return list(map(number, rows))
+        except OverflowError:  # one is of another dtype
+            return list(map(_number_as_numpy, rows))
+    parts = columns_of_parts(rows, kinds)
+    if not parts:
+        return list(map(as_numpy, rows))
+    changed = [(key, made) for key, column in parts if (made := as_numpy_rows(column)) is not column]
+    if not changed:
+        return rows
+    if kinds == {tuple}:
+        return list(zip(*(dict(parts) | dict(changed)).values(), strict=True))
+    all_made: list[dict[Any, Any]] = list(map(dict, rows))  # each with its keys in its own order
+    for key, column in changed:
+        for row, part in zip(all_made, column, strict=True):
+            row[key] = part
+    return all_made
