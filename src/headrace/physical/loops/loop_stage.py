@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -16,18 +15,15 @@ from headrace.observe.meter import Meter
 from headrace.physical.loops.chain import Chain
 from headrace.physical.loops.held_arrays import HeldArrays
 from headrace.physical.loops.one_pass import Tally
-from headrace.physical.stage import Item, Pace, Stage
+from headrace.physical.passing import MOMENT_S, Passing
+from headrace.physical.stage import Item, Stage
 from headrace.physical.workers.own_turn import OwnTurn, call_in_turns
 
 if TYPE_CHECKING:
     from headrace.physical.workers.tuned_calls import TunedCalls
 
-__all__ = ["LoopStage", "Passing", "TunedLinks"]
+__all__ = ["LoopStage", "TunedLinks"]
 
-# While filters let little through, blocks of the input are read for about so long.
-_MOMENT_S: Final = 1e-3
-# Where nothing at all is let through, a report of stalls must still see blocks go by.
-_MOST_READ: Final = 1 << 16
 # To measure each link of an element that takes so long costs nothing beside it.
 _LONG_S: Final = 1e-4
 
@@ -116,7 +112,7 @@ class LoopStage(Stage):
             # Half of what may come is enough: the rest would be read in ever smaller pieces. And what upstream does not have at hand,
             # or the rest of a block, may take long.
             is_short = len(taken[0]) < to_read or self._rest is not None
-            if made and (is_short or 2 * elements >= limit or now_s() - begun_s > _MOMENT_S):
+            if made and (is_short or 2 * elements >= limit or now_s() - begun_s > MOMENT_S):
                 break
         return joined_block(made) if made else self._next.popleft()
 
@@ -212,27 +208,3 @@ class LoopStage(Stage):
 
 def _is_block(piece: BlockOrFailure) -> bool:
     return isinstance(piece, Block)
-
-
-class Passing:
-    """What part of elements filters let through, and what it takes to read one; the latest count most."""
-
-    __slots__ = ("_passed", "_read", "_read_s")
-
-    def __init__(self) -> None:
-        self._read = self._passed = 1.0
-        self._read_s = 0.0
-
-    def observe(self, read: int, read_s: float, passed: int) -> None:
-        """Learns from one block."""
-        self._read = self._read * Pace.FADING + read
-        self._read_s = self._read_s * Pace.FADING + read_s
-        self._passed = self._passed * Pace.FADING + passed
-
-    def to_read(self, wanted: int, *, is_free: bool) -> int:
-        """Returns how many elements to read for so many: what is mostly enough, as a second read costs more than what is left over."""
-        rate = max(self._passed, 1e-3) / self._read
-        needed = int((wanted + math.sqrt(wanted * max(1 - rate, 0.0))) / rate)
-        if not is_free:
-            needed = min(needed, int(_MOMENT_S * self._read / max(self._read_s, 1e-9)))
-        return min(max(wanted, needed), _MOST_READ)

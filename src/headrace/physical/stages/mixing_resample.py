@@ -24,8 +24,8 @@ from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.loop_policy import LoopPolicy
-from headrace.physical.loops.loop_stage import Passing
 from headrace.physical.lower import lower
+from headrace.physical.passing import Passing
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.mixing_resample_reading import Classed, ClassedReading, Place
 from headrace.plan.mixing import RejectionResample

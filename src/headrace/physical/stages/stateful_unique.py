@@ -6,7 +6,7 @@ that takes the time of reading, and no room in a state that would otherwise grow
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +18,7 @@ from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
+from headrace.physical.passing import Passing
 from headrace.physical.stage import Item, Stage
 from headrace.plan.stateful import Unique
 from headrace.semantics.failures import as_element_error, input_changed
@@ -52,8 +53,19 @@ class _RecallCursor:
 class UniqueStage(Stage):
     """Each element when it comes for the first time."""
 
-    def __init__(self, label: str, input_stage: Stage, meter: Meter, state: State | None, *, holding: Holding) -> None:
+    def __init__(
+        self,
+        label: str,
+        input_stage: Stage,
+        meter: Meter,
+        state: State | None,
+        *,
+        holding: Holding,
+        now_s: Callable[[], float],
+    ) -> None:
         self._holding = holding
+        self._now_s = now_s
+        self._passing = Passing()  # what part of elements is new
         self._seen: set[Any] = set()
         self._counted = self._seen_bytes = 0  # how many of them were told to the budget, and about what they weigh
         self._start = input_stage.cursor
@@ -77,13 +89,15 @@ class UniqueStage(Stage):
             if self._failure is not None:
                 failure, self._failure = self._failure, None
                 return failure
-            item = self._block or self._read(self.inputs[0], limit)
+            begun_s = self._now_s()
+            item = self._block or self._read(self.inputs[0], self._passing.to_read(limit, is_free=False))
             self._block = None
             if item is None:
                 return None
             if isinstance(item, Failure):
                 return self._passed(item)
             made = self._new_ones(item)
+            self._passing.observe(len(item), self._now_s() - begun_s, 0 if made is None else len(made))
             if made is not None:
                 return made
 
@@ -189,4 +203,5 @@ def _unique(node: Unique, state: State | None, context: StageContext) -> Stage:
     # What was seen is read again from the beginning, so it must come in the same order.
     upstream = lower(node.input, input_state(state), context.replaying())
     holding = context.holding(node, UNIQUE_REMEDY)
-    return UniqueStage(node.label, upstream, context.meter(node), state, holding=holding)
+    now_s = context.policy.clock.now_s
+    return UniqueStage(node.label, upstream, context.meter(node), state, holding=holding, now_s=now_s)
