@@ -40,6 +40,7 @@ __all__ = [
     "NAMESPACE",
     "Element",
     "TreeDef",
+    "array_of_list",
     "flatten",
     "flatten_as_written",
     "is_record",
@@ -109,7 +110,7 @@ def normalize(element: Element) -> Element:
     if kind is dict:
         return {key: normalize(part) for key, part in element.items()}
     if kind is list:
-        return _array_of_list(element)
+        return array_of_list(element)
     if is_tensor_class(kind):  # type: ignore[arg-type]  # every class has a hash
         return element
     return optree.tree_map(_normalize_leaf, element, is_leaf=_is_unknown, namespace=NAMESPACE)
@@ -136,7 +137,7 @@ def _is_unknown(value: object) -> bool:
 
 def _normalize_leaf(leaf: Any) -> Any:
     if _is_list(leaf):
-        return _array_of_list(leaf)
+        return array_of_list(leaf)
     if isinstance(leaf, np.ndarray):
         if leaf.dtype.kind not in NUMPYS_TEXTS:
             return leaf
@@ -181,9 +182,23 @@ def flatten_as_written(value: Any) -> tuple[list[Any], TreeDef]:
     return optree.tree_flatten(whole, is_leaf=_is_list, namespace=NAMESPACE)
 
 
-def _array_of_list(values: list[Any]) -> np.ndarray:
-    if values and set(map(type, values)) <= _TEXTS:
+# Numbers of one of these types are an array of that kind, or else are looked at.
+_SURE: Final = {int: "i", float: "f", bool: "b"}
+
+
+def array_of_list(values: list[Any]) -> np.ndarray:
+    """Returns the array that a list becomes in an element.
+
+    Raises:
+        InvalidArgumentError: its items differ in shape, or no integer dtype holds all of the ints.
+    """
+    kinds = set(map(type, values))
+    if values and kinds <= _TEXTS:
         return object_array(values)
+    if len(kinds) == 1 and kinds <= _SURE.keys():
+        array = np.array(values)
+        if array.dtype.kind == _SURE[kinds.pop()]:
+            return array
     array = array_of_items(values)
     if values and isinstance(values[0], np.ndarray):
         for item in values:

@@ -1,6 +1,6 @@
 """The conditions under which a result is of the form that is known, and its memory nobody else's, as text for a loop.
 
-An array that is known to be somebody else's is copied in the loop, by lines that come after the conditions.
+An array that is known to be somebody else's is copied in the loop, and a list made an array, by lines that come after the conditions.
 """
 
 from __future__ import annotations
@@ -11,7 +11,16 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from headrace.physical.loops.forms import SCALAR, WHOLE_ROW, ArrayForm, DictForm, Form, RecordForm, TupleForm
+from headrace.physical.loops.forms import (
+    SCALAR,
+    WHOLE_ROW,
+    ArrayForm,
+    DictForm,
+    Form,
+    ListForm,
+    RecordForm,
+    TupleForm,
+)
 
 __all__ = ["Conditions", "conditions_of_row"]
 
@@ -50,10 +59,12 @@ class Conditions:
 
     Attributes:
         variables: what the text has names for, to be let go of when it has gone past.
+        has_lists: whether lists become arrays in it, which may fail.
     """
 
     def __init__(self, constant: Callable[[Any], str], *, counted: bool) -> None:
         self.variables: list[str] = []
+        self.has_lists = False
         self._constant = constant
         self._counted = counted
         self._dicts: dict[str, str] = {}  # the variables for the dicts of objects
@@ -72,6 +83,10 @@ class Conditions:
             return [f"type({expression}) is {self._constant(form)}"]
         if isinstance(form, ArrayForm):
             return self._of_array(expression, form, is_given=is_given)
+        if isinstance(form, ListForm):
+            self.has_lists = True
+            is_flat = f"all_plain(map(type, {expression}))"
+            return [f"type({expression}) is list", f"({is_flat} or plain_list({expression}))"]
         if isinstance(form, RecordForm):
             return self._of_record(expression, form)
         assert isinstance(form, (TupleForm, DictForm))  # there are no others
@@ -136,22 +151,28 @@ class Conditions:
         return self.variables[-1]
 
     def copies(self, expression: str, form: Form) -> list[str]:
-        """Returns the lines after which a variable has copies of what is others', once the conditions hold."""
+        """Returns the lines after which a variable has copies of what is others', and arrays for lists, once the conditions hold."""
         lines: list[str] = []
-        own = self._owned(expression, form, lines) if self._counted else expression
+        own = self._owned(expression, form, lines)
         return lines if own == expression else [*lines, f"{expression} = {own}"]
 
     def _owned(self, expression: str, form: Form, lines: list[str]) -> str:
         """Returns what gives one's own of a part, after those lines."""
         if isinstance(form, ArrayForm):
-            return f"{expression}.copy('K')" if form.is_held else expression
+            return f"{expression}.copy('K')" if form.is_held and self._counted else expression
+        if isinstance(form, ListForm):
+            return f"listed({expression})"
         if isinstance(form, TupleForm):
             parts = [self._owned(f"{expression}[{index}]", part, lines) for index, part in enumerate(form.parts)]
             is_same = all(part == f"{expression}[{index}]" for index, part in enumerate(parts))
-            return expression if is_same else f"({''.join(f'{part}, ' for part in parts)})"
+            made = f"({''.join(f'{part}, ' for part in parts)})"
+            if is_same or form.kind is tuple:
+                return expression if is_same else made
+            return f"new_tuple({self._constant(form.kind)}, {made})"
         if not isinstance(form, (DictForm, RecordForm)):
             return expression
-        target = self._dicts.get(expression, expression)
+        otherwise = f"{expression}.__dict__" if isinstance(form, RecordForm) else expression
+        target = self._dicts.get(expression, otherwise)
         if isinstance(form, DictForm) and form.is_held:
             target = self._variable()
             lines.append(f"{target} = {expression}.copy()")

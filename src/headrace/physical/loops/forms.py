@@ -1,7 +1,7 @@
 """What the results of a function have in common, as far as a generated loop can check it with a few comparisons.
 
-A form is a structure of tuples and dicts, and the type of each leaf: of leaves that are as elements carry them already. What
-is anything else has none, and each such result is looked at by itself.
+A form is a structure of tuples and dicts, and the type of each leaf: of leaves that are as elements carry them already, or that
+become so by one call, as lists of numbers do. What is anything else has none, and each such result is looked at by itself.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ __all__ = [
     "ArrayForm",
     "DictForm",
     "Form",
+    "ListForm",
     "RecordForm",
     "TupleForm",
     "arrays_in",
@@ -42,8 +43,11 @@ __all__ = [
     "form_of",
     "form_with_held_dicts",
     "form_with_owners",
+    "has_lists",
     "ids_of",
     "is_passed_on",
+    "is_plain_list",
+    "is_shown_quickly",
     "joined_form",
     "kinds_of",
 ]
@@ -78,6 +82,11 @@ class ArrayForm:
     source: str | int | Scalar | None = None
     is_view: bool = False
     is_held: bool = False
+
+
+@frozen
+class ListForm:
+    """Lists of what is plain, or of such lists, which become arrays."""
 
 
 @frozen
@@ -121,11 +130,14 @@ class RecordForm:
     parts: tuple[Form, ...]
 
 
-Form = type | Scalar | ArrayForm | TupleForm | DictForm | RecordForm
+Form = type | Scalar | ArrayForm | ListForm | TupleForm | DictForm | RecordForm
+
+# An array of so many objects is looked at, to be known for what lists of texts become.
+_MOST_OBJECTS: Final = 1024
 
 
 def form_of(element: Element) -> Form | None:
-    """Returns the form of an element that is normalised; None where nothing is to be known of the likes of it."""
+    """Returns the form of an element, normalised or not; None where nothing is to be known of the likes of it."""
     form = _form_of(element)
     return form if form is not None and _leaves_of(form) <= _MOST_LEAVES else None
 
@@ -136,7 +148,12 @@ def _form_of(element: Element) -> Form | None:
         return kind
     if kind is np.ndarray:
         dtype = element.dtype
-        return None if dtype.hasobject or dtype.kind in NUMPYS_TEXTS else ArrayForm(dtype)
+        if dtype.hasobject:
+            is_short = dtype.kind == "O" and element.ndim and element.size <= _MOST_OBJECTS
+            return ListForm() if is_short and PLAIN.issuperset(map(type, element.flat)) else None
+        return None if dtype.kind in NUMPYS_TEXTS else ArrayForm(dtype)
+    if kind is list:
+        return ListForm() if is_plain_list(element) else None
     if kind is dict:
         if len(element) > _MOST_LEAVES or not all(type(key) is str for key in element):
             return None
@@ -148,6 +165,13 @@ def _form_of(element: Element) -> Form | None:
         parts = tuple(map(_form_of, element)) if len(element) <= _MOST_LEAVES else (None,)
         return None if None in parts else TupleForm(kind, parts)  # type: ignore[arg-type]  # as above
     return None
+
+
+def is_plain_list(value: list[Any], depth: int = 0) -> bool:
+    """Returns whether a list holds nothing that anybody could change, but for lists that do not either."""
+    if PLAIN.issuperset(map(type, value)):
+        return True
+    return depth < _DEEPEST and all(type(part) is list and is_plain_list(part, depth + 1) for part in value)
 
 
 def _form_of_record(record: Any, names: tuple[str, ...]) -> Form | None:
@@ -184,7 +208,7 @@ def kinds_of(form: Form) -> frozenset[type] | None:
     match form:
         case type() as kind:
             return frozenset({kind})
-        case ArrayForm():
+        case ArrayForm() | ListForm():
             return frozenset({np.ndarray})
         case DictForm():
             return frozenset({dict})
@@ -201,6 +225,8 @@ def joined_form(one: Form, other: Form | None) -> Form | None:
         return SCALAR
     if isinstance(one, ArrayForm) and isinstance(other, ArrayForm):
         return one if one.dtype == other.dtype else None
+    if isinstance(one, ListForm) and isinstance(other, ArrayForm):
+        return one
     if isinstance(one, TupleForm) and isinstance(other, TupleForm) and one.kind is other.kind:
         parts = _joined_parts(one.parts, other.parts)
         return None if parts is None else dataclasses.replace(one, parts=parts)
@@ -243,7 +269,9 @@ def form_with_owners(form: Form, result: Element, row: Element, ids: Any) -> For
     return dataclasses.replace(form, parts=tuple(parts))
 
 
-def _with_owner(form: ArrayForm, array: np.ndarray, row: Element, id_before: int | None) -> ArrayForm:
+def _with_owner(form: ArrayForm, array: np.ndarray, row: Element, id_before: Any) -> Form:
+    if id_before is LISTED:
+        return ListForm()
     source = _part_of(row, lambda part: part is array)
     if source is not None:
         return ArrayForm(form.dtype, source)
@@ -271,7 +299,14 @@ def can_be_changed(form: Form) -> bool:
     """Returns whether an element of this form can be changed, or what it holds."""
     if isinstance(form, TupleForm):
         return any(map(can_be_changed, form.parts))
-    return isinstance(form, (ArrayForm, DictForm, RecordForm))
+    return isinstance(form, (ArrayForm, ListForm, DictForm, RecordForm))
+
+
+def is_shown_quickly(form: Form) -> bool:
+    """Returns whether all that can be changed in elements of this form are arrays, dicts and plain tuples."""
+    if isinstance(form, DictForm) or (isinstance(form, TupleForm) and form.kind is tuple):
+        return all(map(is_shown_quickly, form.parts))
+    return isinstance(form, (ArrayForm, ListForm)) or not can_be_changed(form)
 
 
 def arrays_in(form: Form) -> Iterator[ArrayForm]:
@@ -290,6 +325,13 @@ def is_passed_on(form: Form) -> bool:
     return isinstance(form, (TupleForm, DictForm, RecordForm)) and any(map(is_passed_on, form.parts))
 
 
+def has_lists(form: Form) -> bool:
+    """Returns whether elements of this form have lists that become arrays."""
+    if isinstance(form, (TupleForm, DictForm, RecordForm)):
+        return any(map(has_lists, form.parts))
+    return isinstance(form, ListForm)
+
+
 def _values_of(element: Any, form: TupleForm | DictForm | RecordForm) -> Sequence[Any]:
     """Returns the parts of an element of that form."""
     if isinstance(form, TupleForm):
@@ -302,12 +344,21 @@ def _values_of(element: Any, form: TupleForm | DictForm | RecordForm) -> Sequenc
 _DEEPEST: Final = 8
 
 
+# Stands for a list of what is plain.
+LISTED: Final = Scalar()
+
+
 def ids_of(value: Any, depth: int = 0) -> Any:
-    """Returns which arrays, tuples and dicts a result has where, by their identities: to be compared when others' were copied."""
+    """Returns which arrays, tuples and dicts a result has where, by their identities: to be compared when others' were copied.
+
+    And where it has lists that become arrays. One that is the result is a tuple.
+    """
     kind = type(value)
     if kind is np.ndarray:
         return id(value)
-    if (kind is not tuple and kind is not dict) or depth > _DEEPEST or len(value) > _MOST_LEAVES:
+    if kind is list and depth:
+        return LISTED if is_plain_list(value) else None
+    if (kind is not tuple and kind is not dict and kind is not list) or depth > _DEEPEST or len(value) > _MOST_LEAVES:
         return None
     if kind is dict:
         return id(value), {key: ids_of(part, depth + 1) for key, part in value.items() if type(key) is str}

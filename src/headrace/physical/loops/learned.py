@@ -13,6 +13,7 @@ from headrace.elements.structure import Element
 from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.loops.forms import (
     Form,
+    ListForm,
     form_of,
     form_with_held_dicts,
     form_with_owners,
@@ -109,7 +110,10 @@ class Learned:
 
     def learn(self, forms: Sequence[Form | None]) -> None:
         """Takes in the form of the results of each link, None where they have none."""
-        self._known, self._loops, self._loops_apart = tuple([Known(form) for form in forms]), {}, {}
+        known = [
+            Known(None if isinstance(form, ListForm) else form) for form in forms
+        ]  # a list that is a result is a tuple
+        self._known, self._loops, self._loops_apart = tuple(known), {}, {}
 
     def loop(self, head: Head, *, is_stacked: bool) -> Loop:
         """Returns the loop for rows like these, as what is known of results is now; where these are stacked, they may be taken apart."""
@@ -154,6 +158,7 @@ class Learned:
             return
         self._since_then[link] = 0
         now = known_better(self._known[link], result, row, ids, is_list=kind is list)
+        now = Known() if isinstance(now.form, ListForm) else now  # as above
         self._known, self._loops, self._loops_apart = (*self._known[:link], now, *self._known[link + 1 :]), {}, {}
 
 

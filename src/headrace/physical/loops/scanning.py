@@ -15,7 +15,16 @@ from headrace.elements.structure import Element
 from headrace.frozen import frozen
 from headrace.physical.loop_policy import Patience
 from headrace.physical.loops.conditions import Conditions
-from headrace.physical.loops.forms import ArrayForm, DictForm, Form, TupleForm, can_be_changed, form_of, kinds_of
+from headrace.physical.loops.forms import (
+    ArrayForm,
+    DictForm,
+    Form,
+    ListForm,
+    TupleForm,
+    can_be_changed,
+    form_of,
+    kinds_of,
+)
 from headrace.physical.loops.text import compiled
 
 __all__ = ["ScanLoop", "scan_loop_like"]
@@ -58,6 +67,8 @@ class ScanLoop:
 def scan_loop_like(state: Element, output: Element) -> ScanLoop | None:
     """Returns the loop for states and outputs like these; None where they have no form, or who has them cannot be counted."""
     form = form_of((state, output))
+    if isinstance(form, TupleForm) and any(isinstance(part, ListForm) for part in form.parts):
+        return None  # a list that is a state or an output is a tuple
     return None if form is None or (can_be_changed(form) and not COUNTS) else _loop_for(form)
 
 
@@ -112,7 +123,7 @@ def _taken(form: TupleForm, conditions: Conditions) -> list[str]:
     Both may be one object, as functions mostly write it where they are alike: then the output is a copy.
     """
     of_both = conditions.of("x", form)
-    lines = [f"if not ({' and '.join(of_both)}):", " return row, x", "state, output = x"]
+    lines = [f"if not ({' and '.join(of_both)}):", " return row, x", *conditions.copies("x", form), "state, output = x"]
     state, output = form.parts
     if state == output and can_be_changed(state):
         of_one = [*conditions.of("x", state)]
@@ -122,6 +133,7 @@ def _taken(form: TupleForm, conditions: Conditions) -> list[str]:
             " x = x[0]",
             f" if not ({' and '.join(of_one)}):",
             "  return row, (x, x)",
+            *(f" {line}" for line in conditions.copies("x", state)),
             f" state, output = x, {copy}",
             "else:",
             *(f" {line}" for line in lines),

@@ -31,6 +31,7 @@ from headrace.physical.loops.forms import (
     arrays_in,
     can_be_changed,
     form_of,
+    has_lists,
     ids_of,
     joined_form,
     kinds_of,
@@ -126,6 +127,8 @@ def _lines_of(known: Known, constant: Callable[[Any], str]) -> list[str]:
     conditions = Conditions(constant, counted=known.is_fresh and is_changeable)
     checks = conditions.of("x", known.form)
     copies = conditions.copies("x", known.form)
+    if conditions.has_lists:  # what becomes no array fails as an element, later on
+        copies = ["try:", *(f" {line}" for line in copies), "except Exception:", f" return {_SURPRISED}, x"]
     let_go = [f"{' = '.join(conditions.variables)} = None"] if conditions.variables else []
     return [
         *(owning if is_changeable and not known.is_fresh else []),
@@ -158,11 +161,16 @@ class Taking:
 
     Several threads may share one: what is learned is nothing but speed.
 
+    Args:
+        policy: how much is looked at.
+        takes_lists: whether lists become arrays as they are taken; a signature must see them as they came.
+
     Attributes:
         surprises: how many elements were not of the form that was known.
     """
 
-    def __init__(self, policy: LoopPolicy) -> None:
+    def __init__(self, policy: LoopPolicy, *, takes_lists: bool = True) -> None:
+        self._takes_lists = takes_lists
         self.surprises = 0
         self._most_rows_a_look = policy.rows_a_look
         self._rows_a_look = min(FIRST_ROWS_A_LOOK, policy.rows_a_look)
@@ -255,6 +263,8 @@ class Taking:
         """Takes in the first elements; when there are enough of them, their form is what is expected."""
         for row in rows:
             form = form_of(row)
+            if form is not None and not self._takes_lists and has_lists(form):
+                form = None
             before = self._forms.pop() if self._forms else form
             self._forms.append(None if before is None else joined_form(before, form))
         self._to_look_at = max(0, self._to_look_at - len(rows))
@@ -268,4 +278,6 @@ class Taking:
         self._since_then += 1
         if self._since_then >= SURPRISES:
             self._since_then = 0
-            self._known = known_better(self._known, row, None, before, is_list=False)
+            known = known_better(self._known, row, None, before, is_list=False)
+            is_taken = known.form is None or self._takes_lists or not has_lists(known.form)
+            self._known = known if is_taken else Known(None)

@@ -33,6 +33,7 @@ import numpy as np
 
 from headrace.elements.function_results import COUNTS, owned
 from headrace.elements.ownership import copied, read_only
+from headrace.elements.structure import array_of_list
 from headrace.frozen import frozen
 from headrace.observe.frames import reaches
 from headrace.physical.loops.conditions import Conditions, conditions_of_row
@@ -41,9 +42,12 @@ from headrace.physical.loops.forms import (
     ArrayForm,
     DictForm,
     Form,
+    ListForm,
     TupleForm,
     can_be_changed,
     ids_of,
+    is_plain_list,
+    is_shown_quickly,
     kinds_of,
 )
 from headrace.physical.loops.taken_apart import Apart
@@ -141,9 +145,12 @@ _GLOBALS: Final = {
     "copied": copied,
     "ids_of": ids_of,
     "islice": itertools.islice,
+    "listed": array_of_list,
     "ndarray": np.ndarray,
+    "new_tuple": tuple.__new__,
     "own": owned,
     "plain": PLAIN,
+    "plain_list": is_plain_list,
     "read_only": read_only,
     "refs": sys.getrefcount,
     "repeat": itertools.repeat,
@@ -327,7 +334,7 @@ class _Writer:
             views: list[str] = []
             if is_given:
                 shown = "next_seen()"
-            elif self._form is not None and _is_shown_quickly(self._form):
+            elif self._form is not None and is_shown_quickly(self._form):
                 shown = self._read_only(link, seen, self._form, views)
             else:
                 shown = f"read_only({seen})"
@@ -342,7 +349,7 @@ class _Writer:
 
     def _read_only(self, link: int, expression: str, form: Form, views: list[str]) -> str:
         """Returns what gives a part as a filter sees it, after lines that make views of its arrays, and copies of its dicts."""
-        if isinstance(form, ArrayForm):
+        if isinstance(form, (ArrayForm, ListForm)):  # of which an array was made
             views.append(f"v{len(views)}")
             self._add(link, f"{views[-1]} = {expression}.view()")
             self._add(link, f"{views[-1]}.setflags(False)")
@@ -389,10 +396,3 @@ class _Writer:
         may_be_list = self._kinds[link] == "map"
         for line in apart.text(self._variable, self._constant, otherwise, may_be_list=may_be_list):
             self._add(link, line)
-
-
-def _is_shown_quickly(form: Form) -> bool:
-    """Returns whether all that can be changed in elements of this form are arrays, dicts and plain tuples."""
-    if isinstance(form, DictForm) or (isinstance(form, TupleForm) and form.kind is tuple):
-        return all(map(_is_shown_quickly, form.parts))
-    return isinstance(form, ArrayForm) or not can_be_changed(form)

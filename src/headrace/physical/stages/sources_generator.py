@@ -272,5 +272,5 @@ class _GeneratorCursor:
 @lower.register
 def _generator(node: FromGenerator, state: State | None, context: StageContext) -> Stage:
     meter, policy = context.meter(node), context.policy
-    taking = context.learned.setdefault((id(meter), Taking), Taking(policy.loops))
+    taking = context.learned.setdefault((id(meter), Taking), Taking(policy.loops, takes_lists=node.signature is None))
     return GeneratorStage(node, meter, state, taking, policy.clock)
