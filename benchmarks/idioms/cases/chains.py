@@ -123,6 +123,18 @@ CASES: Final = (
         data=columns,
     ),
     Case(
+        name="as_numpy_iterator",
+        written="from_tensor_slices((x, y)).map((x, y > 10)).as_numpy_iterator()",
+        ours=lambda hr, data: (
+            hr.Dataset.from_tensor_slices(data).map(lambda x, y: (x, y > 10)).as_numpy_iterator  # anew in each epoch
+        ),
+        plain=lambda data: ((x, y > 10) for x, y in zip(*data, strict=True)),
+        tfdata=lambda tf, data: (
+            tf.data.Dataset.from_tensor_slices(data).map(lambda x, y: (x, y > 10)).as_numpy_iterator
+        ),
+        data=columns,
+    ),
+    Case(
         name="map_dicts",
         written='from_tensor_slices({"x", "y"}).map({**row, "x": row["x"] * 2}).batch(128)',
         ours=lambda hr, data: hr.Dataset.from_tensor_slices(data).map(_doubled_x).batch(128),

@@ -66,6 +66,14 @@ def json_lines(units: int, folder: Path) -> str:
     return str(path)
 
 
+def json_lines_of_tokens(units: int, folder: Path) -> str:
+    """An object a line, as those of language data: an id, the numbers of tokens as a list, a label."""
+    path = folder / "tokens.jsonl"
+    lines = ({"id": index, "tokens": [*range(index % 8 + 4)], "label": index % 3} for index in range(units))
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(path)
+
+
 def fixed_length(units: int, folder: Path) -> str:
     """Records of 16 bytes."""
     path = folder / "records.bin"

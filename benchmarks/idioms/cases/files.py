@@ -17,7 +17,7 @@ from idioms.case import SAME, Case
 from idioms.cases import file_data as files
 from idioms.cases.nesting import interleaved
 from idioms.loaders import streamed
-from idioms.plain import batches, dicts_stacked, tuples_stacked
+from idioms.plain import batches, chunks, dicts_stacked, tuples_stacked
 
 
 def _lines(paths: list[str]) -> Iterator[str]:
@@ -28,6 +28,15 @@ def _rows_below_names(path: str) -> Iterator[str]:
     lines = files.lines_of(path)
     next(lines)
     return lines
+
+
+def _tokens_padded(path: str) -> Iterator[Any]:
+    """Tokens with zeros behind them, and labels."""
+    for rows in chunks(_objects(path), 32):
+        tokens = np.zeros((len(rows), max(len(row["tokens"]) for row in rows)), np.int64)
+        for padded, row in zip(tokens, rows, strict=True):
+            padded[: len(row["tokens"])] = row["tokens"]
+        yield tokens, np.array([row["label"] for row in rows])
 
 
 def _labelled(paths: list[str]) -> Iterator[Any]:
@@ -322,6 +331,19 @@ CASES: Final = (
         ours=lambda hr, path: hr.TextLineDataset(path).map(json.loads).map(itemgetter("text")).batch(32),
         plain=lambda path: batches((row["text"] for row in _objects(path)), 32),
         data=files.json_lines,
+        full=100_000,
+    ),
+    Case(
+        name="json_lines_tokens",
+        written='TextLineDataset(file).map(json.loads).map((row["tokens"], row["label"])).padded_batch(32)',
+        ours=lambda hr, path: (
+            hr.TextLineDataset(path)
+            .map(json.loads)
+            .map(lambda row: (row["tokens"], row["label"]))
+            .padded_batch(32, ([None], []))
+        ),
+        plain=_tokens_padded,
+        data=files.json_lines_of_tokens,
         full=100_000,
     ),
     Case(

@@ -39,6 +39,29 @@ def _averages(n: int) -> Iterator[float]:
         yield total / seen
 
 
+def _smoothed(state: Any, row: Any) -> Any:
+    state = state * np.float32(0.9) + row * np.float32(0.1)
+    return state, state
+
+
+def _smoothed_by_hand(rows: Any) -> Iterator[Any]:
+    state = np.zeros(64, np.float32)
+    for row in rows:
+        state, output = _smoothed(state, row)
+        yield output
+
+
+def _counted(state: Any, row: Any) -> Any:
+    return {"sum": state["sum"] + row, "count": state["count"] + 1}
+
+
+def _counted_by_hand(rows: Any) -> Any:
+    state = {"sum": np.zeros(64, np.float32), "count": 0}
+    for row in rows:
+        state = _counted(state, row)
+    return [state]
+
+
 def _sums(n: int) -> Iterator[Any]:
     state = np.int64(0)  # as the program begins, so that NumPy adds
     for x in range(n):
@@ -136,6 +159,32 @@ CASES: Final = (
             .scan((np.float64(0), np.float64(0)), _average)
             .batch(32)
         ),
+    ),
+    Case(
+        name="scan_rows",
+        written="from_tensor_slices(rows).scan(zeros, (smoothed, smoothed)).batch(32)",
+        ours=lambda hr, rows: hr.Dataset.from_tensor_slices(rows).scan(np.zeros(64, np.float32), _smoothed).batch(32),
+        plain=lambda rows: batches(_smoothed_by_hand(rows), 32),
+        tfdata=SAME,
+        data=rows_of_64,
+    ),
+    Case(
+        name="reduce_to_dict",
+        written='from_tensor_slices(rows).reduce({"sum": zeros, "count": 0}, sums and count)',
+        ours=lambda hr, rows: (
+            lambda: [
+                hr.Dataset.from_tensor_slices(rows).reduce({"sum": np.zeros(64, np.float32), "count": 0}, _counted)
+            ]
+        ),
+        plain=_counted_by_hand,
+        data=rows_of_64,
+    ),
+    Case(
+        name="unique_few",
+        written="from_tensor_slices(texts).map(first ten letters).unique()",
+        ours=lambda hr, texts: hr.Dataset.from_tensor_slices(texts).map(lambda text: text[:10]).unique(),
+        plain=lambda texts: dict.fromkeys(text[:10] for text in texts),
+        data=lambda units, folder: [f"text {index % 1000}" for index in range(units)],
     ),
     Case(
         name="unique",
