@@ -9,6 +9,7 @@ from unittest import mock
 import pytest
 
 import headrace as hr
+from headrace.blocks.block import Block
 from headrace.engine import Run, phases, physical_plan
 from headrace.errors import InternalError
 from headrace.physical.lower import lower
@@ -127,3 +128,25 @@ def test_a_node_that_no_backend_knows_is_our_own_fault() -> None:
         dataset = hr.Dataset(Unknown()).with_options(hr.Options(executor=executor))
         with pytest.raises(InternalError, match="Unknown"):
             next(iter(dataset))
+
+
+ENDING = {
+    "prefetch": lambda ds: ds.prefetch(2),
+    "parallel map": lambda ds: ds.map(abs, num_parallel_calls=2),
+    "unordered map": lambda ds: ds.map(abs, num_parallel_calls=2, deterministic=False),
+    "batches ahead": lambda ds: ds.map(abs, num_parallel_calls=2).batch(4).prefetch(1),
+    "parallel batches": lambda ds: ds.map(abs).batch(4, num_parallel_calls=2).prefetch(3),
+}
+
+
+@pytest.mark.parametrize("name", sorted(ENDING))
+@pytest.mark.parametrize("limit", [1, 3, 100])
+def test_where_nothing_follows_the_last_element_a_run_says_so_with_it(name: str, limit: int) -> None:
+    run = run_of(ENDING[name](TEN))
+    said = False
+    while (item := run.pull(limit)) is not None:
+        assert isinstance(item, Block)
+        assert not said
+        said = run.is_spent
+    run.close()
+    assert said

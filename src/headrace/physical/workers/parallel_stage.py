@@ -365,6 +365,9 @@ class ParallelStage(Stage):
         self._done.close(cancel_pending_enqueues=True)
         super().stop()
 
+    def _is_spent(self) -> bool:
+        return not self._window and (self._ended or self.inputs[0].is_spent)
+
     def _holds_elements(self) -> bool:
         return bool(self._window) or (self._owns_input and self.inputs[0].holds_elements)
 

@@ -156,6 +156,9 @@ class PrefetchStage(Stage):
         """Whether its input does not, while this thread reads it."""
         return self._driver is None and super().reads_no_more
 
+    def _is_spent(self) -> bool:
+        return self.inputs[0].is_spent if self._driver is None else self._driver.has_given_all
+
     def read_ahead(self) -> bool:
         """Has its thread begin, where there is to be one."""
         if self._driver is None and self._tuner.ahead:
@@ -194,6 +197,7 @@ class _Driver:
         self._source = source
         self._meter = meter
         self._put_elements = self._taken_elements = 0  # each is changed by one thread
+        self._all_elements: int | None = None  # where it is known that the source has no more
         self._ahead = ahead
         self._pace = pace
         self._buffer_size = buffer_size
@@ -239,6 +243,11 @@ class _Driver:
         return max(0, self._put_elements - self._taken_elements), self._channel.nbytes
 
     @property
+    def has_given_all(self) -> bool:
+        """Whether it is known that nothing comes any more but the end."""
+        return self._taken_elements == self._all_elements
+
+    @property
     def blocks(self) -> int:
         """How many blocks are ready."""
         return len(self._channel)
@@ -267,9 +276,13 @@ class _Driver:
                 made_s = self._now_s()
                 if Recorder.active is not None:
                     Recorder.active.gives((id(self), self._put_elements), made_s)
+                if is_spent := self._source.is_spent:
+                    self._all_elements = self._put_elements + _elements_of(item)
                 self._put(item, made_s - start)
                 self._meter.count(input_wait_s=made_s - start, room_wait_s=self._now_s() - made_s)
                 del item  # it must not live on beside the next one
+                if is_spent:
+                    break
             else:
                 self.has_left = True
             self._channel.close()
