@@ -69,12 +69,14 @@ class Failure:
         cursor: the position before it.
         after: the position from which the run goes on when the error has been delivered.
         by: the plan node on which the element failed, where somebody asks.
+        is_last: whether nothing else can be had of what it was read of, not even the end.
     """
 
     error: HeadraceError
     cursor: Cursor
     after: Cursor
     by: object | None = None
+    is_last: bool = False
 
 
 BlockOrFailure = Block | Failure

@@ -6,7 +6,7 @@ import contextlib
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +137,7 @@ def dies(y: int) -> int:
     return y
 
 
-def test_an_element_of_which_processes_die_ends_the_run_and_names_the_place() -> None:
+def test_an_element_of_which_processes_die_names_the_place() -> None:
     dataset = in_processes(lambda x: hr.Dataset.range(6).map(dies), 2, cycle_length=2)
     with pytest.raises(
         hr.errors.WorkerError, match="3 processes that read its dataset died after 3 elements"
@@ -145,6 +145,52 @@ def test_an_element_of_which_processes_die_ends_the_run_and_names_the_place() ->
         list(dataset)
     assert str(caught.value.stage).startswith("interleave")
     assert caught.value.origin in ("element 0", "element 1")
+
+
+def dies_in_the_middle(x: int) -> hr.Dataset:
+    return hr.Dataset.range(10 * x, 10 * x + 4).map(lambda y: os._exit(5) if y == 12 else y)
+
+
+def fails_in_the_middle(x: int) -> hr.Dataset:
+    def numbers() -> Iterator[int]:
+        for y in range(10 * x, 10 * x + 4):
+            if y == 12:
+                raise KeyError(y)
+            yield y
+
+    return hr.Dataset.from_generator(numbers)
+
+
+def elements_or_none(of: hr.Dataset | Iterator[Any]) -> list[int | None]:
+    found = delivered(iter(of), 30)
+    return [None if isinstance(one, hr.errors.HeadraceError) else int(one) for one in found]
+
+
+@pytest.mark.parametrize(("cycle_length", "block_length"), [(2, 1), (3, 1), (2, 3)])
+def test_a_dataset_that_kills_processes_in_the_middle_is_as_one_whose_generator_fails_there(
+    cycle_length: int, block_length: int
+) -> None:
+    turns = {"cycle_length": cycle_length, "block_length": block_length}
+    expected = elements_or_none(in_threads(fails_in_the_middle, 4, **turns))
+    assert expected.count(None) == 1
+    assert elements_or_none(in_processes(dies_in_the_middle, 4, **turns)) == expected
+
+
+def test_positions_before_and_after_an_element_that_kills_processes_go_on_there() -> None:
+    dataset = in_processes(dies_in_the_middle, 3, cycle_length=2)
+    expected = elements_or_none(in_threads(fails_in_the_middle, 3, cycle_length=2))
+    place = expected.index(None)
+    iterator = iter(dataset)
+    assert elements_or_none(next(iterator) for _ in range(place)) == expected[:place]
+    states = [iterator.state_dict()]
+    with pytest.raises(hr.errors.WorkerError, match="died after 2 elements"):
+        next(iterator)
+    states.append(iterator.state_dict())
+    iterator.close()
+    for given, state in enumerate(states, place):
+        resumed = iter(dataset)
+        resumed.load_state_dict(state)
+        assert elements_or_none(resumed) == expected[given:]
 
 
 def killed_when_opened(x: int) -> hr.Dataset:

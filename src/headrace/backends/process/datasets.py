@@ -92,7 +92,17 @@ def setting_of(context: StageContext, budget: BudgetPart) -> bytes:
 
 
 class _DiedError(WorkerError):
-    """Several processes died at the same place of a dataset."""
+    """Several processes died at the same place of a dataset.
+
+    Attributes:
+        worker: the last of them.
+    """
+
+    worker: WorkerProcess | None = None
+
+    def as_failure(self) -> WorkerError:
+        """Returns what its user is told."""
+        return WorkerError(self.reason, stage=self.stage, origin=self.origin)
 
 
 class RemoteDataset:
@@ -120,8 +130,11 @@ class RemoteDataset:
         """Opens it, and reads the first item; returns why it was not to be opened, or None where it has to be read in this process."""
         try:
             visit, came = self._came(limit)
-        except _DiedError as died:  # of nothing that was read: as where its function fails, the others are read on
-            return WorkerError(died.reason, stage=died.stage, origin=died.origin)
+        except _DiedError as died:
+            if self._known.position is None:  # as where its function fails
+                return died.as_failure()
+            self._ready.append(self._lost(died))
+            return self
         except Unsendable as unsendable:
             refused = InvalidArgumentError(unsendable.reason)
             refused.__cause__ = unsendable.__cause__
@@ -138,8 +151,17 @@ class RemoteDataset:
     def pull(self, limit: int) -> Item:
         """Returns what comes next; None at the end."""
         if not self._ready:
-            self._ready += self._items(*self._came(limit))
+            try:
+                self._ready += self._items(*self._came(limit))
+            except _DiedError as died:  # what lies behind is not to be had; where others read, they read on
+                return self._lost(died)
         return self._ready.popleft()
+
+    def _lost(self, died: _DiedError) -> Failure:
+        """Returns the failure in place of all that is left of it."""
+        assert died.worker is not None  # it is told of one
+        before = RemoteCursor(Mark(self, died.worker.visit(), 0, self._known, self._places), 0)
+        return Failure(died.as_failure(), before, before, is_last=True)
 
     def _came(self, limit: int) -> tuple[Visit, Came]:
         """Has a process read: the one that has it open, or another one that opens it."""
@@ -197,11 +219,13 @@ class RemoteDataset:
         self._deaths = self._deaths + 1 if self._died_at == self._places else 1
         self._died_at = self._places
         if self._deaths == _MOST_DEATHS:
-            raise _DiedError(
+            died = _DiedError(
                 f"{_MOST_DEATHS} processes that read its dataset died after {self._places} elements of it: the last one {gone.reason}",
                 stage=self._opener.label,
                 origin=self._opener.opening.origin,
             )
+            died.worker = worker
+            raise died
 
     # ------------------------------------------------------------- positions
 

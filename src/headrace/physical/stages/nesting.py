@@ -203,6 +203,9 @@ class InterleaveStage(Stage):
                     self._slots.empty()
                     return self._failed(item)
                 slot.reader.drop_failure()
+                if item.is_last:
+                    self._slots.leave(slot)
+                    return self._failed(item)
                 return self._failed(item, inside_element(item.error, slot.opener.origin()))
             else:
                 rounds = self._slots.rounds(self._giving_slots(), limit, self._peek, self._cursor)

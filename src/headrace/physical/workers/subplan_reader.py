@@ -230,7 +230,8 @@ class PrefetchingReader(SubplanReader):
         start, start_cpu_s = time.perf_counter(), time.thread_time()
         # What is ready in the plan is taken at once: a file is parsed by the megabyte, however little was asked for.
         item = self._make(max(self._pace.size, self._ready_elements))
-        self._all_made = item is None or isinstance(self._stage, Failure)
+        has_failed = isinstance(item, Failure) and (item.is_last or isinstance(self._stage, Failure))
+        self._all_made = item is None or has_failed
         end = time.perf_counter()
         seconds = end - start
         cpu_s = time.thread_time() - start_cpu_s
