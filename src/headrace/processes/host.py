@@ -36,7 +36,7 @@ from headrace.processes.connection import Connection
 from headrace.processes.errors_sent import received_error, sent_error
 from headrace.processes.orders import NOT_NEEDED
 from headrace.processes.outbox import LOGGED, Outbox
-from headrace.processes.setting import Changes, Setting
+from headrace.processes.setting import Setting
 from headrace.processes.snapshot import all_of
 
 __all__ = ["FORKED", "Answer", "Gone", "Host"]
@@ -204,7 +204,7 @@ class Host:
             self._end_unheard()
             raise no_more_threads("listens to a process beside the trainer", error) from error
         self.setting = now = Setting.now()
-        self.tell("begin", Changes(now.path, now.folder, {}, now.depth, dict(now.levels)), sys.argv)
+        self.tell("begin", now.from_the_start(), sys.argv)
 
     def _end_unheard(self) -> None:
         """Ends the process that nobody listens to."""

@@ -1,4 +1,4 @@
-"""What a program may change while a process of its own is there: where modules and files are looked for, the environment, what is logged."""
+"""What a program may change while a process of its own is there: where modules are found, the environment, what is logged and warned of."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from typing import Final, NamedTuple
 
 from headrace.plan.depth import limit_beside_plans
+from headrace.processes.warning_filters import Filter, filters_now, make_filters
 
 __all__ = ["Changes", "Setting"]
 
@@ -22,6 +23,7 @@ class Setting(NamedTuple):
         variables: of the environment, as the system has them.
         depth: how deep functions may call one another; plans make room for themselves wherever they are.
         levels: from which on each logger logs that has a level of its own, by its name.
+        filters: of warnings.
     """
 
     path: tuple[str, ...]
@@ -29,6 +31,7 @@ class Setting(NamedTuple):
     variables: frozenset[tuple[bytes, bytes]]
     depth: int
     levels: frozenset[tuple[str, int]]
+    filters: tuple[Filter, ...]
 
     @classmethod
     def now(cls) -> Setting:
@@ -39,7 +42,7 @@ class Setting(NamedTuple):
             folder = None
         # Each run compares them: to make texts of all took a fifth of what begins one in the trainer.
         variables = frozenset(os.environ._data.items())  # type: ignore[attr-defined]  # noqa: SLF001 - no other way has the bytes
-        return cls(tuple(sys.path), folder, variables, limit_beside_plans(), _levels())
+        return cls(tuple(sys.path), folder, variables, limit_beside_plans(), _levels(), filters_now())
 
     def changes_since(self, before: Setting) -> Changes:
         """Returns what is not as it was."""
@@ -55,7 +58,12 @@ class Setting(NamedTuple):
                 **{name: _NO_LEVEL for name, _ in before.levels - self.levels},
                 **dict(self.levels - before.levels),
             },
+            None if self.filters == before.filters else self.filters,
         )
+
+    def from_the_start(self) -> Changes:
+        """Returns what a process is told that has just begun, with the variables of this one."""
+        return Changes(self.path, self.folder, {}, self.depth, dict(self.levels), self.filters)
 
 
 class Changes(NamedTuple):
@@ -67,6 +75,7 @@ class Changes(NamedTuple):
         variables: those of the environment that have changed, and None for each that is no more.
         depth: how deep functions may call one another.
         levels: those of loggers that have changed.
+        filters: of warnings.
     """
 
     path: tuple[str, ...] | None
@@ -74,6 +83,7 @@ class Changes(NamedTuple):
     variables: dict[str, str | None]
     depth: int | None
     levels: dict[str, int]
+    filters: tuple[Filter, ...] | None
 
     def make(self) -> None:
         """Makes them in this process; what its functions changed besides stays."""
@@ -88,6 +98,8 @@ class Changes(NamedTuple):
                 os.environ[name] = value
         if self.folder is not None:
             os.chdir(self.folder)
+        if self.filters is not None:
+            make_filters(self.filters)
         if self.levels:
             import logging
 

@@ -19,6 +19,7 @@ from headrace.plan.node import Node, function_label, nodes_of
 from headrace.processes.by_value import keeping_large, pickled_by_value
 from headrace.processes.segment import Segment
 from headrace.processes.uses import LARGE_BYTES
+from headrace.processes.warning_filters import filters_kept
 
 __all__ = ["Memory", "Part", "Shipment", "made_there", "shipped", "to_ship", "unshipped"]
 
@@ -143,7 +144,8 @@ def made_there(body: bytes, buffers: Iterable[Any] = ()) -> Any:
         InvalidArgumentError: it is of a module that this process cannot import, or a class cannot make it of its pickle.
     """
     try:
-        return pickle.loads(body, buffers=buffers)
+        with filters_kept():
+            return pickle.loads(body, buffers=buffers)
     except (ImportError, AttributeError) as error:
         raise InvalidArgumentError(
             f"what the pipeline uses cannot be imported in another process: {said(error)}. Have it in a file on sys.path, or in "

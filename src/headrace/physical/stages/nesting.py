@@ -199,14 +199,7 @@ class InterleaveStage(Stage):
             if item is None:
                 self._slots.leave(slot)
             elif isinstance(item, Failure):
-                if slot.reader.failed_to_open:
-                    self._slots.empty()
-                    return self._failed(item)
-                slot.reader.drop_failure()
-                if item.is_last:
-                    self._slots.leave(slot)
-                    return self._failed(item)
-                return self._failed(item, inside_element(item.error, slot.opener.origin()))
+                return self._failed_there(slot, item)
             else:
                 rounds = self._slots.rounds(self._giving_slots(), limit, self._peek, self._cursor)
                 return rounds or self._slots.turn(slot, item, limit, self._cursor)
@@ -239,6 +232,17 @@ class InterleaveStage(Stage):
         if isinstance(dataset, OpenSubplan):
             self._slots.fill(dataset)
         return dataset
+
+    def _failed_there(self, slot: OpenSubplan, failure: Failure) -> Failure:
+        """Returns the failure that a dataset gives; one that gives nothing else has its slot no more."""
+        if slot.reader.failed_to_open:
+            self._slots.empty()
+            return self._failed(failure)
+        slot.reader.drop_failure()
+        if failure.is_last:
+            self._slots.leave(slot)
+            return self._failed(failure)
+        return self._failed(failure, inside_element(failure.error, slot.opener.origin()))
 
     def _failed(self, failure: Failure, error: HeadraceError | None = None) -> Failure:
         return Failure(failure.error if error is None else error, self.cursor, self._cursor())

@@ -161,8 +161,8 @@ class ShardStage(Stage):
             if item is None:
                 return None
             if isinstance(item, Failure):
-                cursors = [_ShardCursor(self._seen, position, range(0)) for position in (item.cursor, item.after)]
-                return Failure(item.error, *cursors)
+                before, after = (_ShardCursor(self._seen, one, range(0)) for one in (item.cursor, item.after))
+                return Failure(item.error, before, after)
             if not self.by_index:
                 self._pace.observe(len(item), self._inside_s - before_s, item.payload.nbytes)
             first = (self._node.index - self._seen) % self._node.num_shards
