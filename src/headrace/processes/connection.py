@@ -13,12 +13,13 @@ from typing import Final, Self
 from headrace.errors import ResourceExhaustedError
 from headrace.processes.descriptors import refused_by_system
 
-__all__ = ["Connection", "connected"]
+__all__ = ["Connection", "connected", "socket_pair"]
 
 # Of every end: Python asks the system for each of these where it is not told.
 _KIND: Final = (getattr(socket, "AF_UNIX", socket.AF_INET), socket.SOCK_STREAM, 0)
 _HEAD: Final = struct.Struct("!QI")
 _MOST_DESCRIPTORS: Final = 64
+_LAST_STANDARD: Final = 2  # descriptors up to this one are a program's input and output
 _AT_ONCE: Final = 1 << 20
 
 
@@ -29,6 +30,25 @@ class _End(socket.socket):
         self.close()
 
 
+def socket_pair() -> tuple[socket.socket, socket.socket]:
+    """Returns two connected sockets, neither of which is where a program that has closed its output still writes to.
+
+    Raises:
+        OSError: this process may have no more descriptors.
+    """
+    first, second = socket.socketpair()
+    return _beyond_standard(first), _beyond_standard(second)
+
+
+def _beyond_standard(end: socket.socket) -> socket.socket:
+    if end.fileno() > _LAST_STANDARD:
+        return end
+    import fcntl  # there is none on Windows, where nothing comes here
+
+    with end:
+        return socket.socket(*_KIND, fileno=fcntl.fcntl(end.fileno(), fcntl.F_DUPFD_CLOEXEC, _LAST_STANDARD + 1))
+
+
 def connected() -> tuple[Connection, socket.socket]:
     """Returns a connection and its other end, which is sent to another process and closed here.
 
@@ -36,7 +56,7 @@ def connected() -> tuple[Connection, socket.socket]:
         ResourceExhaustedError: this process may have no more descriptors.
     """
     try:
-        mine, its = socket.socketpair()
+        mine, its = socket_pair()
     except OSError as error:
         raise refused_by_system("sockets", error) from error
     return Connection(mine), its

@@ -32,7 +32,7 @@ from headrace.errors import (
     no_more_threads,
 )
 from headrace.log import SAID_ONCE, is_news
-from headrace.processes.connection import Connection
+from headrace.processes.connection import Connection, socket_pair
 from headrace.processes.errors_sent import received_error, sent_error
 from headrace.processes.orders import NOT_NEEDED
 from headrace.processes.outbox import LOGGED, Outbox
@@ -182,8 +182,8 @@ class Host:
         self._numbers = itertools.count()
         ends: tuple[socket.socket, ...] = ()
         try:
-            mine, its = ends = socket.socketpair()
-            life, its_life = socket.socketpair()
+            mine, its = ends = socket_pair()
+            life, its_life = socket_pair()
             ends += life, its_life
             process = _started([its.fileno(), its_life.fileno()], variables or {})
             its.close()
@@ -352,9 +352,19 @@ def _started(descriptors: Sequence[int], variables: Mapping[str, str]) -> subpro
     return subprocess.Popen(
         [sys.executable, *flags, "-P", "-c", _PROGRAM, ",".join(map(str, descriptors)), *sys.path],
         stdin=subprocess.DEVNULL,
+        stdout=_output(1),
+        stderr=_output(2),
         pass_fds=descriptors,
         env={**_HASHING, **os.environ, **variables},
     )
+
+
+def _output(descriptor: int) -> int | None:
+    """Returns where a process writes: as this one does, or nowhere where this one has closed that, and may have something else in its place."""
+    with contextlib.suppress(OSError):
+        if os.get_inheritable(descriptor):
+            return None
+    return subprocess.DEVNULL
 
 
 def _let_go(line: _Line) -> None:
