@@ -30,8 +30,18 @@ from headrace.elements.record_classes import (
 from headrace.elements.rows_and_columns import columns_of_parts
 from headrace.elements.structure import NAMESPACE, Element, flatten, unflatten
 from headrace.elements.tensor_classes import is_tensor_class
+from headrace.elements.tensor_spec import TensorSpec
 
-__all__ = ["FIXED", "copied", "copied_array", "has_fixed_contents", "read_only", "read_only_array", "read_only_rows"]
+__all__ = [
+    "FIXED",
+    "copied",
+    "copied_array",
+    "has_fixed_contents",
+    "is_carried_class",
+    "read_only",
+    "read_only_array",
+    "read_only_rows",
+]
 
 # Leaves that nobody can change. (A structured scalar can be: it is a row of some array.)
 FIXED: Final = (PLAIN_LEAVES - {np.ndarray, np.void}) | {type(None)}
@@ -207,6 +217,21 @@ def copied_array(array: np.ndarray) -> np.ndarray:
     if not array.flags.writeable:
         own.flags.writeable = False
     return own
+
+
+# What is known by its class alone to be something else than an object that is carried as it is; and where classes of iterators are.
+_OTHERS: Final = (*_COPIED, tuple, str, bytes, int, float, complex, np.ndarray, np.generic, TensorSpec)
+_PYTHONS: Final = frozenset({"builtins", "itertools"})
+
+
+def is_carried_class(kind: type) -> bool:
+    """Returns whether objects of a class are leaves that are carried as they are: dates, paths, members of an enum, pictures.
+
+    Nobody copies them or makes anything else of them, and nobody knows what is in them.
+    """
+    if issubclass(kind, _OTHERS) or kind.__module__ in _PYTHONS or is_record_class(kind) or is_tensor_class(kind):  # type: ignore[arg-type]  # every class has a hash
+        return False
+    return optree.register_pytree_node.get(kind, namespace=NAMESPACE) is None
 
 
 def _copied_object(leaf: Any) -> Any:

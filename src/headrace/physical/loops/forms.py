@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.elements.leaf_arrays import NORMAL_LEAVES, NUMPYS_TEXTS
-from headrace.elements.ownership import FIXED
+from headrace.elements.ownership import FIXED, is_carried_class
 from headrace.elements.record_classes import (
     is_apart_from_optree,
     is_named_tuple_class,
@@ -164,7 +164,7 @@ def _form_of(element: Element) -> Form | None:
     if kind is tuple or _is_plain_named_tuple(kind):
         parts = tuple(map(_form_of, element)) if len(element) <= _MOST_LEAVES else (None,)
         return None if None in parts else TupleForm(kind, parts)  # type: ignore[arg-type]  # as above
-    return None
+    return kind if is_carried_class(kind) else None
 
 
 def is_plain_list(value: list[Any], depth: int = 0) -> bool:
@@ -222,7 +222,7 @@ def joined_form(one: Form, other: Form | None) -> Form | None:
     if other is None or one == other:
         return other
     if isinstance(one, (type, Scalar)) and isinstance(other, (type, Scalar)):
-        return SCALAR
+        return SCALAR if PLAIN.issuperset({one, other} - {SCALAR}) else None
     if isinstance(one, ArrayForm) and isinstance(other, ArrayForm):
         return one if one.dtype == other.dtype else None
     if isinstance(one, ListForm) and isinstance(other, ArrayForm):

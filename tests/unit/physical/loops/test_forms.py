@@ -1,9 +1,16 @@
-"""Lists inside results and elements of generators become arrays, in a loop that knows their form as where each is looked at by itself."""
+"""Lists and objects inside results and elements of generators are in a loop that knows their form as where each is looked at by itself.
+
+Lists become arrays, and objects that nobody knows are carried as they are.
+"""
 
 from __future__ import annotations
 
 import copy
 import dataclasses
+import datetime as dt
+import enum
+import pathlib
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -35,6 +42,11 @@ ITEMS: dict[str, Callable[[int], Any]] = {
     "an array": lambda i: np.arange(3) + i,
     "texts in an array": lambda i: np.array(["a", f"{i}"], dtype=object),
     "a number": lambda i: i,
+    "an object": lambda i: KINDS[i % 2],
+    "a date": lambda i: dt.date(2000, 1, 1 + i % 28),
+    "a member": lambda i: Kind.A,
+    "an iterator": lambda i: iter([i]),
+    "a set": lambda i: {i},
     "no lists": lambda i: (i, i),
 }
 
@@ -44,6 +56,15 @@ class Pair(NamedTuple):
 
     item: Any
     index: int
+
+
+class Kind(enum.Enum):
+    """An enum."""
+
+    A = 1
+
+
+KINDS = [pathlib.PurePosixPath("a"), pathlib.PurePosixPath("b")]
 
 
 @dataclasses.dataclass
@@ -103,14 +124,18 @@ class Results:
             kept.index = -1
 
 
+def shown(value: Any) -> str:
+    return re.sub(" at 0x[0-9a-f]+", "", repr(value))
+
+
 def described(value: Any) -> Any:
     if isinstance(value, np.ndarray):
-        return value.dtype.str, value.shape, repr(value.tolist())
+        return value.dtype.str, value.shape, shown(value.tolist())
     if isinstance(value, dict):
         return [(key, described(part)) for key, part in value.items()]
     if isinstance(value, tuple):
         return type(value), [described(part) for part in value]
-    return type(value), described(vars(value)) if isinstance(value, Record) else repr(value)
+    return type(value), described(vars(value)) if isinstance(value, Record) else shown(value)
 
 
 def came(dataset: hr.Dataset) -> list[Any]:
