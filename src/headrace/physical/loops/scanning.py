@@ -14,6 +14,7 @@ from headrace.elements.function_results import COUNTS
 from headrace.elements.structure import Element
 from headrace.frozen import frozen
 from headrace.physical.loop_policy import Patience
+from headrace.physical.loops.compiled import compiled
 from headrace.physical.loops.conditions import Conditions
 from headrace.physical.loops.forms import (
     ArrayForm,
@@ -25,7 +26,6 @@ from headrace.physical.loops.forms import (
     form_of,
     kinds_of,
 )
-from headrace.physical.loops.text import compiled
 
 __all__ = ["ScanLoop", "scan_loop_like"]
 

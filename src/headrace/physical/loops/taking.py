@@ -24,6 +24,7 @@ from typing import Any, Final, NamedTuple
 from headrace.elements.function_results import owned
 from headrace.frozen import frozen
 from headrace.physical.loop_policy import LoopPolicy
+from headrace.physical.loops.compiled import compiled
 from headrace.physical.loops.conditions import Conditions
 from headrace.physical.loops.forms import (
     ArrayForm,
@@ -38,7 +39,7 @@ from headrace.physical.loops.forms import (
 )
 from headrace.physical.loops.joined_form import JoinedForm, joined_form_of
 from headrace.physical.loops.learned import FIRST_ROWS_A_LOOK, LOOK_S, SURPRISES, known_better
-from headrace.physical.loops.text import GENERIC, Known, compiled
+from headrace.physical.loops.text import GENERIC, Known
 
 __all__ = ["Constants", "Taking"]
 

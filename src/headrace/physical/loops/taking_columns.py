@@ -22,9 +22,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from headrace.elements.structure import Element, TreeDef, flatten
+from headrace.physical.loops.compiled import compiled
 from headrace.physical.loops.taken_apart import SCALARS, Arrays, TakenApart, leaf_of
 from headrace.physical.loops.taking import Constants
-from headrace.physical.loops.text import compiled
 from headrace.semantics.signed import Signed
 
 __all__ = ["ENDED", "SURPRISED", "ColumnTaking"]

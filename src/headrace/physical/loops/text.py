@@ -23,37 +23,28 @@ from __future__ import annotations
 
 import functools
 import itertools
-import os
-import sys
 from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any, Final, Literal, NamedTuple
 
-import numpy as np
-
-from headrace.elements.function_results import COUNTS, owned
-from headrace.elements.ownership import copied, read_only
-from headrace.elements.structure import array_of_list
+from headrace.elements.function_results import COUNTS
 from headrace.frozen import frozen
 from headrace.observe.frames import reaches
+from headrace.physical.loops.compiled import compiled
 from headrace.physical.loops.conditions import Conditions, conditions_of_row
 from headrace.physical.loops.forms import (
-    PLAIN,
     ArrayForm,
     DictForm,
     Form,
     ListForm,
     TupleForm,
     can_be_changed,
-    ids_of,
-    is_plain_list,
     is_shown_quickly,
     kinds_of,
 )
 from headrace.physical.loops.taken_apart import Apart
-from headrace.semantics.calls import is_true, packed
 
-__all__ = ["GENERIC", "KEPT", "Head", "Kind", "Known", "Loop", "compiled", "loop_of"]
+__all__ = ["GENERIC", "KEPT", "Head", "Kind", "Known", "Loop", "loop_of"]
 
 
 # Parts that are named one by one in a call, which is quicker than unpacking; more would be a long text.
@@ -140,39 +131,10 @@ def loop_of(head: Head, kinds: tuple[Kind, ...], known: tuple[Known, ...], apart
 # ------------------------------------------------------------------------------------------------ compiling
 
 
-_GLOBALS: Final = {
-    "all_plain": PLAIN.issuperset,
-    "copied": copied,
-    "ids_of": ids_of,
-    "islice": itertools.islice,
-    "listed": array_of_list,
-    "ndarray": np.ndarray,
-    "new_tuple": tuple.__new__,
-    "own": owned,
-    "plain": PLAIN,
-    "plain_list": is_plain_list,
-    "read_only": read_only,
-    "refs": sys.getrefcount,
-    "repeat": itertools.repeat,
-    "settle": packed,
-    "truth": is_true,
-}
-_LOOP_FILE: Final = os.path.join(os.path.dirname(__file__), "<loop>")  # noqa: PTH118, PTH120 - no I/O, and a program waits for no pathlib
-
-
 @functools.lru_cache(maxsize=512)
 def _loop_function(text: str, links: tuple[int, ...]) -> Callable[..., Any]:
     function = compiled(text)
     reaches(function, functools.partial(_place, links))
-    return function
-
-
-def compiled(text: str) -> Callable[..., Any]:
-    """Returns the function ``loop`` that a generated text defines."""
-    scope: dict[str, Any] = dict(_GLOBALS)
-    # A name in our folder, by which reports of stalls tell our frames from the user's; no file has it.
-    exec(compile(text, _LOOP_FILE, "exec"), scope)  # noqa: S102 - keys of dicts stand in it as literals, nothing else of the user's
-    function: Callable[..., Any] = scope["loop"]
     return function
 
 

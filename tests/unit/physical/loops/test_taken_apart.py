@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.physical.loops.compiled import compiled
 from headrace.physical.loops.taken_apart import Apart, Arrays
-from headrace.physical.loops.text import compiled
 
 shapes = st.lists(st.integers(1, 3), min_size=1, max_size=4).map(tuple)
 any_shapes = st.lists(st.integers(0, 4), max_size=4).map(tuple)
