@@ -11,9 +11,11 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.elements.function_results import owned
+from headrace.elements.leaf_arrays import without_fixed_texts
 from headrace.elements.ownership import copied, read_only
 from headrace.elements.structure import array_of_list
-from headrace.physical.loops.forms import PLAIN, ids_of, is_plain_list
+from headrace.physical.loops.form_owners import ids_of
+from headrace.physical.loops.forms import PLAIN, is_plain_list
 from headrace.semantics.calls import is_true, packed
 
 __all__ = ["compiled"]
@@ -34,6 +36,7 @@ _GLOBALS: Final = {
     "repeat": itertools.repeat,
     "settle": packed,
     "truth": is_true,
+    "of_texts": without_fixed_texts,
 }
 _LOOP_FILE: Final = os.path.join(os.path.dirname(__file__), "<loop>")  # noqa: PTH118, PTH120 - no I/O, and a program waits for no pathlib
 

@@ -13,12 +13,14 @@ import numpy as np
 
 from headrace.physical.loops.forms import (
     SCALAR,
+    TEXTS,
     WHOLE_ROW,
     ArrayForm,
     DictForm,
     Form,
     ListForm,
     RecordForm,
+    TextForm,
     TupleForm,
 )
 
@@ -83,10 +85,8 @@ class Conditions:
             return [f"type({expression}) is {self._constant(form)}"]
         if isinstance(form, ArrayForm):
             return self._of_array(expression, form, is_given=is_given)
-        if isinstance(form, ListForm):
-            self.has_lists = True
-            is_flat = f"all_plain(map(type, {expression}))"
-            return [f"type({expression}) is list", f"({is_flat} or plain_list({expression}))"]
+        if isinstance(form, (ListForm, TextForm)):
+            return self._of_what_becomes(expression, form)
         if isinstance(form, RecordForm):
             return self._of_record(expression, form)
         assert isinstance(form, (TupleForm, DictForm))  # there are no others
@@ -103,6 +103,16 @@ class Conditions:
         for key, part in zip(keys, form.parts, strict=True):
             checks += self.of(f"{expression}[{key}]", part, is_given=is_given or form.source is not None)
         return checks
+
+    def _of_what_becomes(self, expression: str, form: ListForm | TextForm) -> list[str]:
+        """Returns the conditions of what is made of something else, whoever has that."""
+        if isinstance(form, ListForm):
+            self.has_lists = True
+            is_flat = f"all_plain(map(type, {expression}))"
+            return [f"type({expression}) is list", f"({is_flat} or plain_list({expression}))"]
+        if form != TEXTS:
+            return [f"type({expression}) is {self._constant(form.kind)}"]
+        return [f"type({expression}) is ndarray", f"{expression}.dtype.kind in 'UST'", f"{expression}.ndim"]
 
     def _of_array(self, expression: str, form: ArrayForm, *, is_given: bool) -> list[str]:
         checks = [f"type({expression}) is ndarray", f"{expression}.dtype is {self._constant(form.dtype)}"]
@@ -162,6 +172,8 @@ class Conditions:
             return f"{expression}.copy('K')" if form.is_held and self._counted else expression
         if isinstance(form, ListForm):
             return f"listed({expression})"
+        if isinstance(form, TextForm):
+            return f"of_texts({expression})" if form == TEXTS else f"{expression}.item()"
         if isinstance(form, TupleForm):
             parts = [self._owned(f"{expression}[{index}]", part, lines) for index, part in enumerate(form.parts)]
             is_same = all(part == f"{expression}[{index}]" for index, part in enumerate(parts))

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import itertools
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -29,22 +29,24 @@ from headrace.elements.tensor_spec import TensorSpec
 from headrace.frozen import frozen
 
 __all__ = [
+    "DEEPEST",
+    "MOST_LEAVES",
+    "NUMPYS_SCALARS",
     "PLAIN",
     "SCALAR",
+    "TEXTS",
     "WHOLE_ROW",
     "ArrayForm",
     "DictForm",
     "Form",
     "ListForm",
     "RecordForm",
+    "TextForm",
     "TupleForm",
     "arrays_in",
     "can_be_changed",
     "form_of",
-    "form_with_held_dicts",
-    "form_with_owners",
     "has_lists",
-    "ids_of",
     "is_passed_on",
     "is_plain_list",
     "is_shown_quickly",
@@ -55,8 +57,10 @@ __all__ = [
 # What nobody can change, and what is as elements carry it: there is nothing to do for it.
 PLAIN: Final = (FIXED & NORMAL_LEAVES) | {type(None)}
 
+# Deeper than what has so many leaves mostly is.
+DEEPEST: Final = 8
 # Of more leaves the checks would be a long text, and one element as much work as a call of a function.
-_MOST_LEAVES: Final = 24
+MOST_LEAVES: Final = 24
 
 
 class Scalar:
@@ -87,6 +91,13 @@ class ArrayForm:
 @frozen
 class ListForm:
     """Lists of what is plain, or of such lists, which become arrays."""
+
+
+@frozen
+class TextForm:
+    """NumPy's own texts, which become Python's: scalars of a type, or arrays."""
+
+    kind: type
 
 
 @frozen
@@ -130,7 +141,11 @@ class RecordForm:
     parts: tuple[Form, ...]
 
 
-Form = type | Scalar | ArrayForm | ListForm | TupleForm | DictForm | RecordForm
+Form = type | Scalar | ArrayForm | ListForm | TextForm | TupleForm | DictForm | RecordForm
+
+TEXTS: Final = TextForm(np.ndarray)
+# Scalars that are NumPy's texts, and what they become.
+NUMPYS_SCALARS: Final[dict[type, type]] = {np.str_: str, np.bytes_: bytes}
 
 # An array of so many objects is looked at, to be known for what lists of texts become.
 _MOST_OBJECTS: Final = 1024
@@ -139,7 +154,7 @@ _MOST_OBJECTS: Final = 1024
 def form_of(element: Element) -> Form | None:
     """Returns the form of an element, normalised or not; None where nothing is to be known of the likes of it."""
     form = _form_of(element)
-    return form if form is not None and _leaves_of(form) <= _MOST_LEAVES else None
+    return form if form is not None and _leaves_of(form) <= MOST_LEAVES else None
 
 
 def _form_of(element: Element) -> Form | None:
@@ -147,31 +162,39 @@ def _form_of(element: Element) -> Form | None:
     if kind in PLAIN:
         return kind
     if kind is np.ndarray:
-        dtype = element.dtype
-        if dtype.hasobject:
-            is_short = dtype.kind == "O" and element.ndim and element.size <= _MOST_OBJECTS
-            return ListForm() if is_short and PLAIN.issuperset(map(type, element.flat)) else None
-        return None if dtype.kind in NUMPYS_TEXTS else ArrayForm(dtype)
+        return _form_of_array(element)
+    if kind in NUMPYS_SCALARS:
+        return TextForm(kind)
     if kind is list:
         return ListForm() if is_plain_list(element) else None
     if kind is dict:
-        if len(element) > _MOST_LEAVES or not all(type(key) is str for key in element):
+        if len(element) > MOST_LEAVES or not all(type(key) is str for key in element):
             return None
         parts = tuple(map(_form_of, element.values()))
         return None if None in parts else DictForm(tuple(element), parts)  # type: ignore[arg-type]  # None is not among them
     if is_record_class(kind) and _is_plain(kind):  # type: ignore[arg-type]  # every class has a hash
         return _form_of_record(element, tuple(names_of_fields(kind)))
     if kind is tuple or _is_plain_named_tuple(kind):
-        parts = tuple(map(_form_of, element)) if len(element) <= _MOST_LEAVES else (None,)
+        parts = tuple(map(_form_of, element)) if len(element) <= MOST_LEAVES else (None,)
         return None if None in parts else TupleForm(kind, parts)  # type: ignore[arg-type]  # as above
     return kind if is_carried_class(kind) else None
+
+
+def _form_of_array(array: np.ndarray) -> Form | None:
+    dtype = array.dtype
+    if dtype.hasobject:
+        is_short = dtype.kind == "O" and array.ndim and array.size <= _MOST_OBJECTS
+        return ListForm() if is_short and PLAIN.issuperset(map(type, array.flat)) else None
+    if dtype.kind in NUMPYS_TEXTS:
+        return TEXTS if array.ndim else None
+    return ArrayForm(dtype)
 
 
 def is_plain_list(value: list[Any], depth: int = 0) -> bool:
     """Returns whether a list holds nothing that anybody could change, but for lists that do not either."""
     if PLAIN.issuperset(map(type, value)):
         return True
-    return depth < _DEEPEST and all(type(part) is list and is_plain_list(part, depth + 1) for part in value)
+    return depth < DEEPEST and all(type(part) is list and is_plain_list(part, depth + 1) for part in value)
 
 
 def _form_of_record(record: Any, names: tuple[str, ...]) -> Form | None:
@@ -210,6 +233,8 @@ def kinds_of(form: Form) -> frozenset[type] | None:
             return frozenset({kind})
         case ArrayForm() | ListForm():
             return frozenset({np.ndarray})
+        case TextForm(kind=kind):
+            return frozenset({NUMPYS_SCALARS.get(kind, kind)})
         case DictForm():
             return frozenset({dict})
         case TupleForm(kind=kind) | RecordForm(kind=kind):
@@ -227,6 +252,8 @@ def joined_form(one: Form, other: Form | None) -> Form | None:
         return one if one.dtype == other.dtype else None
     if isinstance(one, ListForm) and isinstance(other, ArrayForm):
         return one
+    if isinstance(one, TextForm):  # an array of them is known as a list is
+        return one if other in (NUMPYS_SCALARS.get(one.kind), ListForm()) else None
     if isinstance(one, TupleForm) and isinstance(other, TupleForm) and one.kind is other.kind:
         parts = _joined_parts(one.parts, other.parts)
         return None if parts is None else dataclasses.replace(one, parts=parts)
@@ -247,66 +274,18 @@ def _joined_parts(ones: tuple[Form, ...], others: tuple[Form, ...]) -> tuple[For
     return None if None in parts else parts  # type: ignore[return-value]  # None is not among them
 
 
-def form_with_owners(form: Form, result: Element, row: Element, ids: Any) -> Form:
-    """Returns the form that says of each array, tuple and dict of a result whose it is.
-
-    Args:
-        form: that of the result.
-        result: it, with copies of what is somebody else's.
-        row: of which it was made.
-        ids: ``ids_of`` it as it was returned.
-    """
-    if isinstance(form, ArrayForm):
-        return _with_owner(form, result, row, ids)
-    if not isinstance(form, (TupleForm, DictForm, RecordForm)):
-        return form
-    if not isinstance(form, RecordForm) and type(ids) is tuple and can_be_changed(form):
-        source = _part_of(row, lambda part: id(part) == ids[0])
-        if source is not None:
-            return dataclasses.replace(form, source=source)
-    before = _ids_of_parts(form, ids) or [None] * len(form.parts)
-    parts = map(form_with_owners, form.parts, _values_of(result, form), itertools.repeat(row), before)
-    return dataclasses.replace(form, parts=tuple(parts))
-
-
-def _with_owner(form: ArrayForm, array: np.ndarray, row: Element, id_before: Any) -> Form:
-    if id_before is LISTED:
-        return ListForm()
-    source = _part_of(row, lambda part: part is array)
-    if source is not None:
-        return ArrayForm(form.dtype, source)
-    if form.source is None and id_before is not None and id_before != id(array):
-        return ArrayForm(form.dtype, is_held=True) if array.flags.writeable else form
-    if id_before is None or array.base is None:
-        return form
-
-    def is_its_base(part: Any) -> bool:
-        return type(part) is np.ndarray and (part is array.base or part.base is array.base)
-
-    return ArrayForm(form.dtype, _part_of(row, is_its_base), is_view=True)
-
-
-def _part_of(row: Element, is_it: Callable[[Any], bool]) -> str | int | Scalar | None:
-    """Returns which part of a row something is, or the row itself; None where it is none."""
-    if is_it(row):
-        return WHOLE_ROW
-    if type(row) is dict:
-        return next((key for key, part in row.items() if is_it(part) and type(key) is str), None)
-    return next((index for index, part in enumerate(row) if is_it(part)), None) if type(row) is tuple else None
-
-
 def can_be_changed(form: Form) -> bool:
-    """Returns whether an element of this form can be changed, or what it holds."""
+    """Returns whether an element of this form can be changed, or what it holds, or is made of something else."""
     if isinstance(form, TupleForm):
         return any(map(can_be_changed, form.parts))
-    return isinstance(form, (ArrayForm, ListForm, DictForm, RecordForm))
+    return isinstance(form, (ArrayForm, ListForm, TextForm, DictForm, RecordForm))
 
 
 def is_shown_quickly(form: Form) -> bool:
     """Returns whether all that can be changed in elements of this form are arrays, dicts and plain tuples."""
     if isinstance(form, DictForm) or (isinstance(form, TupleForm) and form.kind is tuple):
         return all(map(is_shown_quickly, form.parts))
-    return isinstance(form, (ArrayForm, ListForm)) or not can_be_changed(form)
+    return isinstance(form, (ArrayForm, ListForm, TextForm)) or not can_be_changed(form)
 
 
 def arrays_in(form: Form) -> Iterator[ArrayForm]:
@@ -326,57 +305,7 @@ def is_passed_on(form: Form) -> bool:
 
 
 def has_lists(form: Form) -> bool:
-    """Returns whether elements of this form have lists that become arrays."""
+    """Returns whether elements of this form have lists that become arrays, or NumPy's texts."""
     if isinstance(form, (TupleForm, DictForm, RecordForm)):
         return any(map(has_lists, form.parts))
-    return isinstance(form, ListForm)
-
-
-def _values_of(element: Any, form: TupleForm | DictForm | RecordForm) -> Sequence[Any]:
-    """Returns the parts of an element of that form."""
-    if isinstance(form, TupleForm):
-        return element  # type: ignore[no-any-return]  # a tuple
-    held = element if isinstance(form, DictForm) else element.__dict__
-    return [held[key] for key in form.keys]
-
-
-# Deeper than what has so many leaves mostly is.
-_DEEPEST: Final = 8
-
-
-# Stands for a list of what is plain.
-LISTED: Final = Scalar()
-
-
-def ids_of(value: Any, depth: int = 0) -> Any:
-    """Returns which arrays, tuples and dicts a result has where, by their identities: to be compared when others' were copied.
-
-    And where it has lists that become arrays. One that is the result is a tuple.
-    """
-    kind = type(value)
-    if kind is np.ndarray:
-        return id(value)
-    if kind is list and depth:
-        return LISTED if is_plain_list(value) else None
-    if (kind is not tuple and kind is not dict and kind is not list) or depth > _DEEPEST or len(value) > _MOST_LEAVES:
-        return None
-    if kind is dict:
-        return id(value), {key: ids_of(part, depth + 1) for key, part in value.items() if type(key) is str}
-    return id(value), [ids_of(part, depth + 1) for part in value]
-
-
-def _ids_of_parts(form: TupleForm | DictForm | RecordForm, ids: Any) -> list[Any] | None:
-    """Returns those of the parts of a result of that form; None where they are not known."""
-    if isinstance(form, TupleForm) and form.kind is tuple and type(ids) is tuple and type(ids[1]) is list:
-        return ids[1]
-    if isinstance(form, DictForm) and type(ids) is tuple and type(ids[1]) is dict:
-        return list(map(ids[1].get, form.keys))
-    return None
-
-
-def form_with_held_dicts(form: Form) -> Form:
-    """Returns the form in which dicts are somebody else's, too."""
-    if not isinstance(form, (TupleForm, DictForm)) or (isinstance(form, TupleForm) and form.kind is not tuple):
-        return form
-    form = dataclasses.replace(form, parts=tuple(map(form_with_held_dicts, form.parts)))
-    return dataclasses.replace(form, is_held=True) if isinstance(form, DictForm) else form
+    return isinstance(form, (ListForm, TextForm))

@@ -11,15 +11,8 @@ from typing import Any, Final
 
 from headrace.elements.structure import Element
 from headrace.physical.loop_policy import LoopPolicy
-from headrace.physical.loops.forms import (
-    Form,
-    ListForm,
-    form_of,
-    form_with_held_dicts,
-    form_with_owners,
-    is_passed_on,
-    joined_form,
-)
+from headrace.physical.loops.form_owners import form_with_held_dicts, form_with_owners
+from headrace.physical.loops.forms import TEXTS, Form, ListForm, form_of, is_passed_on, joined_form
 from headrace.physical.loops.taken_apart import Apart
 from headrace.physical.loops.text import GENERIC, Head, Kind, Known, Loop, loop_of
 
@@ -110,9 +103,8 @@ class Learned:
 
     def learn(self, forms: Sequence[Form | None]) -> None:
         """Takes in the form of the results of each link, None where they have none."""
-        known = [
-            Known(None if isinstance(form, ListForm) else form) for form in forms
-        ]  # a list that is a result is a tuple
+        # A list that is a result is a tuple, so what looks as if lists were made of it were texts of NumPy's.
+        known = [Known(TEXTS if isinstance(form, ListForm) else form) for form in forms]
         self._known, self._loops, self._loops_apart = tuple(known), {}, {}
 
     def loop(self, head: Head, *, is_stacked: bool) -> Loop:
@@ -158,7 +150,6 @@ class Learned:
             return
         self._since_then[link] = 0
         now = known_better(self._known[link], result, row, ids, is_list=kind is list)
-        now = Known() if isinstance(now.form, ListForm) else now  # as above
         self._known, self._loops, self._loops_apart = (*self._known[:link], now, *self._known[link + 1 :]), {}, {}
 
 

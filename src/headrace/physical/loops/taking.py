@@ -26,6 +26,7 @@ from headrace.frozen import frozen
 from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.loops.compiled import compiled
 from headrace.physical.loops.conditions import Conditions
+from headrace.physical.loops.form_owners import ids_of
 from headrace.physical.loops.forms import (
     ArrayForm,
     Form,
@@ -33,7 +34,6 @@ from headrace.physical.loops.forms import (
     can_be_changed,
     form_of,
     has_lists,
-    ids_of,
     joined_form,
     kinds_of,
 )

@@ -33,6 +33,7 @@ from headrace.observe.frames import reaches
 from headrace.physical.loops.compiled import compiled
 from headrace.physical.loops.conditions import Conditions, conditions_of_row
 from headrace.physical.loops.forms import (
+    TEXTS,
     ArrayForm,
     DictForm,
     Form,
@@ -311,7 +312,7 @@ class _Writer:
 
     def _read_only(self, link: int, expression: str, form: Form, views: list[str]) -> str:
         """Returns what gives a part as a filter sees it, after lines that make views of its arrays, and copies of its dicts."""
-        if isinstance(form, (ArrayForm, ListForm)):  # of which an array was made
+        if isinstance(form, (ArrayForm, ListForm)) or form == TEXTS:
             views.append(f"v{len(views)}")
             self._add(link, f"{views[-1]} = {expression}.view()")
             self._add(link, f"{views[-1]}.setflags(False)")
