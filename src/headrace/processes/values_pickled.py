@@ -32,6 +32,8 @@ def reduced(value: Any) -> Any:
         return _reduced_array(value)
     if kind in _RECORDS and value.dtype.names is not None:
         return _reduced_record(value)
+    if kind is memoryview:
+        return _reduced_view(value)
     if kind is TreeDef and not may_refuse(value):
         return _structure, (unflatten(value, range(value.num_leaves)),)
     if is_known_structure(kind):
@@ -76,6 +78,23 @@ def _reduced_record(record: np.void) -> Any:
 
 def _first(array: np.ndarray) -> Any:
     return array[0]
+
+
+def _reduced_view(view: memoryview) -> Any:
+    """Has a view of memory be one again, which cloudpickle makes bytes of.
+
+    Raises:
+        PicklingError: its items are no numbers or bytes.
+    """
+    if view.ndim != 1 or len(view.format.lstrip("@")) != 1:
+        raise pickle.PicklingError("cannot pickle a memoryview of several axes, or of items of several parts")
+    held = view.tobytes() or bytes(view.itemsize)  # nothing cannot be seen as items
+    return _view, (held if view.readonly else bytearray(held), view.format, len(view))
+
+
+def _view(held: bytes | bytearray, kind: str, length: int) -> memoryview:
+    whole: memoryview = memoryview(held).cast("B").cast(kind)  # type: ignore[call-overload]  # one of those that a view may have
+    return whole[:length]
 
 
 def _structure(template: Any) -> TreeDef:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import pickle
 import socket
 import threading
 from typing import Any, NamedTuple
@@ -102,6 +103,20 @@ def test_what_is_written_to_what_arrived_is_there(kind: type, size: int, locked:
         if arrived.dtype.names and not locked:
             arrived["a"] += 7
             assert np.all(arrived["a"] == 7)
+
+
+@given(st.binary(max_size=6_000), st.sampled_from("Bbchil?fdQ"), st.booleans(), st.booleans())
+def test_a_view_of_memory_arrives_as_one(held: bytes, kind: str, locked: bool, by_value: bool) -> None:
+    whole = held[: len(held) // 8 * 8]
+    view = memoryview(whole if locked else bytearray(whole)).cast(kind) if whole else memoryview(b"")  # type: ignore[call-overload]
+    came, *_ = sent([view, Point] if by_value else [view])
+    assert isinstance(came, memoryview)
+    assert (came.tobytes(), came.format, came.readonly) == (view.tobytes(), view.format, view.readonly)
+
+
+def test_a_view_of_memory_of_several_axes_is_an_error_and_not_bytes() -> None:
+    with pytest.raises(pickle.PicklingError, match="a memoryview of several axes"):
+        sent(np.zeros((2, 3)).data)
 
 
 def test_a_long_message_goes_through_the_memory_as_well() -> None:
