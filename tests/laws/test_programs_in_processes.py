@@ -324,11 +324,12 @@ def test_a_module_that_only_this_program_has_is_an_error_that_says_what_to_do(ex
         made = sys.modules["made_here"] = types.ModuleType("made_here")
         exec("def double(x): return x * 2", vars(made))
         try:
-            list(hr.Dataset.range(2).map(made.double, num_parallel_calls=1).with_options(EXECUTOR))
+            list(hr.Dataset.range(2).map(abs).map(made.double, num_parallel_calls=1).with_options(EXECUTOR))
         except hr.errors.InvalidArgumentError as error:
             print("No module named 'made_here'. Have it in a file on sys.path" in str(error))
+            print(error.stage.partition(" (")[0])
         """
-    assert printed(body, executor) == "True\n"
+    assert printed(body, executor) == "True\nmap 'double'\n"
 
 
 @pytest.mark.parametrize("way", ["fork", "spawn"])

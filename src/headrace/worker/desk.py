@@ -21,7 +21,7 @@ from headrace.processes.orders import NOT_NEEDED
 from headrace.processes.outbox import LOGGED
 from headrace.processes.progress import Progress, leaving_stacks
 from headrace.processes.segment import Segment
-from headrace.processes.shipping import Part, unshipped
+from headrace.processes.shipping import Part, made_there, unshipped
 from headrace.processes.worker_info import WorkerInfo, become
 from headrace.worker.leaving import leave, leave_where_lost
 
@@ -100,6 +100,9 @@ class Desk:
             memories = [Segment.received(descriptor, is_shared=False) for descriptor in descriptors]
             self._plans[key] = unshipped(body, parts, memories)
         del replaced  # not sooner: what a process has once is in both
+
+    def _learn(self, function: bytes) -> None:
+        made_there(function)
 
     def _change(self, changes: Changes) -> None:
         changes.make()

@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 from headrace.backends.subprocess.session import Session, SharedWith
 from headrace.blocks.cursor import State
 from headrace.blocks.deep_states import whole
-from headrace.errors import DeadlineExceededError, WorkerError
+from headrace.errors import DeadlineExceededError, InvalidArgumentError, WorkerError
 from headrace.plan.buffering import WithOptions, options_of
-from headrace.plan.node import Node
+from headrace.plan.node import Node, nodes_of
 from headrace.plan.options import Options
 from headrace.processes.connection import connected
 from headrace.processes.host import Gone, Host
@@ -20,7 +20,7 @@ from headrace.processes.orders import RunOrder
 from headrace.processes.parcels import to_bytes
 from headrace.processes.progress import SIGNAL, Stacks
 from headrace.processes.segment import refuse_this_system
-from headrace.processes.shipping import Shipment, shipped
+from headrace.processes.shipping import Shipment, shipped, to_ship
 from headrace.processes.uses import Uses, uses_of
 from headrace.semantics.timed_calls import with_stack
 
@@ -117,17 +117,19 @@ class PlanProcess:
         with self._lock:
             self._spare.append(memory)
 
-    def begin(self, sent: Sent, order: RunOrder) -> tuple[Session, tuple[int, int, int]]:
+    def begin(self, sent: Sent, order: RunOrder, plan: Node | None = None) -> tuple[Session, tuple[int, int, int]]:
         """Begins a run in the process.
 
         Args:
             sent: the plan, as the run has it.
             order: how it runs.
+            plan: the same, to name the operation that the process cannot have.
 
         Returns:
             The run; how many workers it has and how many bytes, and a part of them.
 
         Raises:
+            InvalidArgumentError: the process cannot make the plan again.
             WorkerError: the process dies each time before it has begun.
         """
         run, body = next(_numbers), to_bytes(order)
@@ -150,6 +152,8 @@ class PlanProcess:
                 return Session(host, run, connection, memory), tuple(told)
             except BaseException as error:
                 connection.close()
+                if isinstance(error, InvalidArgumentError) and plan is not None:
+                    raise _of_operation(host, plan, error) from error.__cause__
                 if not isinstance(error, Gone):
                     raise
                 if host.is_alive:  # it does not answer in time
@@ -187,6 +191,19 @@ class PlanProcess:
             "that was saved earlier",
             stage=label,
         )
+
+
+def _of_operation(host: Host, plan: Node, refusal: InvalidArgumentError) -> InvalidArgumentError:
+    """Returns why a process cannot make a plan again, with the operation whose function it is about; each is tried there."""
+    for node in nodes_of(plan):
+        for function in node.functions():
+            try:
+                host.ask("learn", to_ship(function, [node]), patience_s=_PATIENCE_S)
+            except InvalidArgumentError as error:
+                return error.located(stage=node.label, origin=None)
+            except Gone:
+                return refusal
+    return refusal
 
 
 def prepare(plan: Node) -> None:

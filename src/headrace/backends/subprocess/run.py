@@ -135,7 +135,7 @@ class RemoteRun:
         self._order = self._order._replace(
             start=self._known, is_resumed=is_resumed, skipped=self._places - self._known.places
         )
-        session, told = self._beside.begin(self._sent, self._order)
+        session, told = self._beside.begin(self._sent, self._order, self._plan)
         self.workers, self.ram_budget_bytes, share_bytes = told
         if self._feeds is None:
             self._feeds = Budget(share_bytes)
