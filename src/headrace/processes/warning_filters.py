@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import functools
 import re
 import warnings
 from collections.abc import Iterator
@@ -22,10 +23,7 @@ Filter: TypeAlias = tuple[str, "re.Pattern[str] | str | None", _Names, "re.Patte
 
 def filters_now() -> tuple[Filter, ...]:
     """Returns those of this program, the first that counts first."""
-    return tuple(
-        (action, text, _names_of(category), module, line)
-        for action, text, category, module, line in list(warnings.filters)
-    )
+    return _by_names(tuple(warnings.filters))
 
 
 def make_filters(wanted: tuple[Filter, ...]) -> None:
@@ -55,6 +53,11 @@ class _Named(type):
 
     def __subclasscheck__(cls, other: type) -> bool:
         return any((one.__module__, one.__qualname__) == (cls.__module__, cls.__qualname__) for one in other.__mro__)
+
+
+@functools.lru_cache(maxsize=1)  # each run asks, and they mostly are as they were
+def _by_names(filters: tuple[Any, ...]) -> tuple[Filter, ...]:
+    return tuple((action, text, _names_of(category), module, line) for action, text, category, module, line in filters)
 
 
 def _names_of(category: type | tuple[type, ...]) -> _Names:
