@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
+from headrace.iterator import DatasetIterator
 from headrace.testing import faults
 from headrace.testing.restoring import delivered
 
@@ -161,8 +162,8 @@ def fails_in_the_middle(x: int) -> hr.Dataset:
     return hr.Dataset.from_generator(numbers)
 
 
-def elements_or_none(of: hr.Dataset | Iterator[Any]) -> list[int | None]:
-    found = delivered(iter(of), 30)
+def elements_or_none(of: hr.Dataset | DatasetIterator, count: int = 30) -> list[int | None]:
+    found = delivered(of if isinstance(of, DatasetIterator) else iter(of), count)
     return [None if isinstance(one, hr.errors.HeadraceError) else int(one) for one in found]
 
 
@@ -181,7 +182,7 @@ def test_positions_before_and_after_an_element_that_kills_processes_go_on_there(
     expected = elements_or_none(in_threads(fails_in_the_middle, 3, cycle_length=2))
     place = expected.index(None)
     iterator = iter(dataset)
-    assert elements_or_none(next(iterator) for _ in range(place)) == expected[:place]
+    assert elements_or_none(iterator, place) == expected[:place]
     states = [iterator.state_dict()]
     with pytest.raises(hr.errors.WorkerError, match="died after 2 elements"):
         next(iterator)
