@@ -27,7 +27,7 @@ from headrace.blocks.block import Block
 from headrace.errors import InternalError
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
-from headrace.physical.given import GivenStage, TakesLong
+from headrace.physical.given import Cut, GivenStage, TakesLong
 from headrace.physical.loop_policy import Patience
 from headrace.physical.lower import lower
 from headrace.physical.made import Pieces
@@ -126,7 +126,8 @@ class SmallPlans:
     def __init__(self, context: StageContext, opener: Node | None = None) -> None:
         within = context.within if opener is None else (*context.within, opener.label)
         self._context = dataclasses.replace(context, within=within)
-        self._opens = opener is not None
+        self._outer, self._opener = context, opener
+        self._inside: dict[tuple[object, ...], SmallPlans] = {}
         # Of operations as they were written: the label of each node, which names its meter, takes longer to find. The value
         # keeps what the key names.
         self._known: dict[tuple[object, ...], tuple[list[Meter], object]] = {}
@@ -146,7 +147,7 @@ class SmallPlans:
         try:
             found = making.of(plan, MOST_ELEMENTS)
         except TakesLong as cut:
-            found = self.begun(plan, cut)
+            found = self.begun(plan, [cut])
         if found is None:
             return None
         self.count(making.done, plan)
@@ -162,20 +163,44 @@ class SmallPlans:
         now_s, until_s, rows_a_look = self._context.policy.loops.patience()
         return Patience(now_s, until_s, min(rows_a_look, _ROWS_A_LOOK))
 
-    def begun(self, plan: Node, cut: TakesLong) -> Stage:
-        """Returns a stage that begins with what became of a plan's first elements."""
+    def begun(self, plan: Node, cuts: Sequence[Cut], index: int | None = None) -> Stage:
+        """Returns a stage that begins with what became of a plan's first elements.
+
+        Args:
+            plan: as the function made it.
+            cuts: what became of them.
+            index: that of the element of which the plan was made; None where nothing of the plan can be random.
+        """
         from headrace.physical.begun import with_begun  # what few plans need
 
-        return lower(with_begun(plan, cut), None, self._within(plan))
+        context = self._within(plan)
+        if index is not None and self._opener is not None:
+            context = self._outer.for_subplan(plan, opener=self._opener, index=index)
+        return lower(with_begun(plan, cuts), None, context)
 
-    def count(self, done: Sequence[Done], plan: Node) -> None:
-        """Counts what operations of a plan did."""
-        for (_, elements, span_s, inside_s), meter in zip(done, self._meters(done, plan), strict=True):
+    def inside(self, plan: Node, node: Node) -> SmallPlans:
+        """Returns what makes the plans that the function of an operation of a plan makes."""
+        key = _key_of(node)
+        found = None if key is None else self._inside.get(key)
+        if found is None:
+            found = SmallPlans(self._within(plan), node)
+            if key is not None:
+                self._inside[key] = found
+        return found
+
+    @property
+    def timeout_s(self) -> float | None:
+        """How long the functions of maps may take that say nothing themselves."""
+        return self._outer.options.timeout_s
+
+    def count(self, done: Sequence[Done], plan: Node, place: int = 0) -> None:
+        """Counts what operations of a plan did; they stand in another place of it than those of the same kinds with another number."""
+        for (_, elements, span_s, inside_s), meter in zip(done, self._meters(done, plan, place), strict=True):
             own_s = span_s - inside_s
             meter.add((elements, elements, own_s if own_s > 0 else 0.0, 0.0, inside_s, 0.0))
 
-    def _meters(self, done: Sequence[Done], plan: Node) -> list[Meter]:
-        keys = tuple([_key_of(node) for node, *_ in done])
+    def _meters(self, done: Sequence[Done], plan: Node, place: int) -> list[Meter]:
+        keys = (place, *[_key_of(node) for node, *_ in done])
         found = self._known.get(keys)
         if found is None:
             context = self._within(plan)
@@ -188,7 +213,7 @@ class SmallPlans:
 
     def _within(self, plan: Node) -> StageContext:
         """Returns the context of the operations of a plan, as its function made it."""
-        return dataclasses.replace(self._context, opened=plan) if self._opens else self._context
+        return dataclasses.replace(self._context, opened=plan) if self._opener is not None else self._context
 
 
 def _key_of(node: Node) -> tuple[object, ...] | None:
@@ -295,7 +320,7 @@ def called(plan: Node, patience: Callable[[], Patience]) -> Pieces | Node | None
     except TakesLong as cut:
         from headrace.physical.begun import with_begun  # as above
 
-        return with_begun(plan, cut)
+        return with_begun(plan, [cut])
     except Exception:
         if making.has_called:  # once is enough
             raise

@@ -1,21 +1,23 @@
-"""How stages go on after the first elements of a small plan, where its functions take so long that those should not wait for the rest."""
+"""How stages go on in a small plan whose functions were called already, on its first elements or on all: none is called again."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from headrace.blocks.cursor import State
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
-from headrace.physical.given import GivenStage, TakesLong
+from headrace.physical.given import Cut, GivenStage, OpenedSome, TakesLong
 from headrace.physical.lower import lower
 from headrace.physical.made import Pieces
 from headrace.physical.stage import Item, Stage
 from headrace.plan.node import Node, UnaryNode
+from headrace.plan.randomness import Randomness
 
-__all__ = ["with_begun"]
+__all__ = ["Opened", "with_begun"]
 
 _ANY_NUMBER: Final = 1 << 62
 
@@ -36,11 +38,46 @@ class _Begun(UnaryNode):
     made: Pieces
 
 
-def with_begun(plan: Node, cut: TakesLong) -> Node:
-    """Returns a plan in which an operation goes on after what was made."""
+@frozen(kw_only=True, eq=False)
+class Opened(UnaryNode):
+    """A flat_map or interleave whose function was called with the first elements of what is there."""
+
+    op: ClassVar[str] = "opened"
+    cut: OpenedSome
+
+    @property
+    def randomness(self) -> Randomness:
+        """That of the operation."""
+        return self.cut.node.randomness
+
+
+def with_begun(plan: Node, cuts: Sequence[Cut]) -> Node:
+    """Returns a plan in which operations go on after what was made.
+
+    Args:
+        plan: as a function made it.
+        cuts: in the order in which they stand in the plan, as the same operation may stand there twice.
+    """
+    for cut in cuts:
+        plan = _with_one(plan, cut) or plan
+    return plan
+
+
+def _with_one(plan: Node, cut: Cut) -> Node | None:
+    """Returns the plan with the first operation that this is of going on after it; None where it is not in there."""
     if plan is cut.node:
-        return _Begun(input=_with_left(plan, cut), made=cut.made)
-    return plan.with_inputs(tuple([with_begun(node, cut) for node in plan.inputs]))
+        return _going_on(plan, cut)
+    for index, node in enumerate(plan.inputs):
+        changed = _with_one(node, cut)
+        if changed is not None:
+            return plan.with_inputs((*plan.inputs[:index], changed, *plan.inputs[index + 1 :]))
+    return None
+
+
+def _going_on(plan: Node, cut: Cut) -> Node:
+    if isinstance(cut, OpenedSome):
+        return Opened(input=_Given(pieces=[] if cut.openers is None else [cut.openers]), cut=cut)
+    return _Begun(input=_with_left(plan, cut), made=cut.made)
 
 
 def _with_left(plan: Node, cut: TakesLong) -> Node:

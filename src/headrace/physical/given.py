@@ -7,14 +7,16 @@ from typing import Final
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import IndexCursor
+from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.made import Pieces
 from headrace.physical.stage import Item, Stage
 from headrace.plan.elementwise import Filter, Map
+from headrace.plan.nesting import FlatMap
 from headrace.plan.node import Node
 from headrace.plan.quiet import MOST_ELEMENTS
 
-__all__ = ["GivenStage", "TakesLong", "as_stage"]
+__all__ = ["Cut", "GivenStage", "OpenedSome", "TakesLong", "as_stage"]
 
 _START: Final = IndexCursor(0)
 
@@ -35,6 +37,25 @@ class TakesLong(Exception):  # noqa: N818 - no error: what was made so far, and 
         self.made = made
         self.left = left
         self.of = node.input if of is None else of
+
+
+@frozen(eq=False)
+class OpenedSome:
+    """What the function of a flat_map or interleave made of the first elements, with which it is not called again.
+
+    Attributes:
+        node: the operation.
+        openers: all elements that it reads; None where there are none.
+        made: of the first ones a plan, and what functions were called on in it; or why there is none.
+    """
+
+    node: FlatMap
+    openers: Block | None
+    made: Sequence[tuple[Node, Sequence[Cut]] | Exception]
+
+
+# What became of an operation of a small plan before its stages go on.
+Cut = TakesLong | OpenedSome
 
 
 class GivenStage(Stage):

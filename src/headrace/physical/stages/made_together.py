@@ -12,7 +12,6 @@ What always holds:
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -23,10 +22,9 @@ from headrace.blocks.cursor import Cursor, IndexCursor
 from headrace.blocks.joining import join
 from headrace.blocks.origin import Origin
 from headrace.blocks.payload import Payload, Rows
-from headrace.physical.at_once import SmallPlans
 from headrace.physical.made import MOST_BYTES
 from headrace.physical.stages.made_together_batches import Batched, Combined
-from headrace.physical.stages.made_together_calls import CalledForm, OpenersOrigin, is_called
+from headrace.physical.stages.made_together_calls import CalledForm, is_called
 from headrace.physical.stages.made_together_forms import Form
 from headrace.physical.stages.made_together_moves import Enumerated, Joined, Repeated, Skipped, Taken, Zipped
 from headrace.physical.stages.made_together_sources import ones, ranges, slices
@@ -40,7 +38,7 @@ from headrace.plan.sources import FromTensors, FromTensorSlices, Range
 from headrace.plan.windowing import WindowContents
 from headrace.semantics.window_contents import WindowBlock
 
-__all__ = ["ROOMS", "form_of", "made_of"]
+__all__ = ["ROOMS", "form_of"]
 
 # There is room for a tenth of what is done in a block.
 ROOMS: Final = 10
@@ -97,52 +95,12 @@ class _Held(Form):
         return whole.subset(np.add.outer(begins, np.arange(0, self.count * step, step)).ravel())
 
 
-def form_of(plan: Node, *, may_vary: bool = False, may_call: bool = False) -> Form | None:
-    """Returns the form of a plan, with that plan taken; None where such plans are not made together.
-
-    Args:
-        plan: the first one.
-        may_vary: whether others may have another number of elements.
-        may_call: whether functions may be called on their elements.
-    """
+def form_of(plan: Node) -> Form | None:
+    """Returns the form of a plan, with that plan taken; None where such plans are not made together."""
     form = _form(plan)
-    if form is None or (form.calling is not None and (not may_call or (form.calling.leaves_out and not may_vary))):
-        return None
-    if may_vary:
+    if form is not None:
         form.vary()
     return form
-
-
-def made_of(
-    form: Form, plans: int, openers: OpenersOrigin, small: SmallPlans, most_s: float
-) -> tuple[int, Payload | None]:
-    """Makes the elements of the first of so many plans; returns how many plans these are, and their elements.
-
-    Args:
-        form: of all.
-        plans: as many as it took and may be made together.
-        openers: where the elements came from that opened them.
-        small: counts what their operations do.
-        most_s: how long functions may be called on their elements.
-    """
-    form.keep(plans)
-    calling = form.calling
-    count = plans if calling is None else _called_of(form, calling, openers, small, most_s)
-    if not count:
-        return 0, None
-    form.keep(count)
-    if calling is not None and calling.leaves_out:
-        form.settle()
-    return count, form.elements(small)
-
-
-def _called_of(form: Form, calling: CalledForm, openers: OpenersOrigin, small: SmallPlans, most_s: float) -> int:
-    try:
-        count = calling.call(openers, small.patience(), time.perf_counter() + most_s)
-    except Exception:  # noqa: BLE001 - an element's own methods may raise anything; each by itself finds out which of them
-        return 0
-    small.count(calling.done, form.node)
-    return count
 
 
 def _form(plan: Node) -> Form | None:
@@ -153,7 +111,7 @@ def _form(plan: Node) -> Form | None:
 def _uncalled(plan: Node) -> Form | None:
     """Returns the form of a plan of which no element is called on that may be left out, or is there several times."""
     form = _form(plan)
-    return None if form is None or form.calling is not None else form
+    return None if form is None or form.callings else form
 
 
 def _held(node: WindowContents) -> Form | None:
@@ -170,7 +128,7 @@ def _called(node: Map | Filter) -> Form | None:
     while is_called(below):
         links.append(below)
         below = below.input
-    form = _uncalled(below) if links else None
+    form = _form(below) if links else None
     return None if form is None else CalledForm((*reversed(links),), form)
 
 
@@ -190,12 +148,14 @@ def _makes_some(node: Batch, form: Form) -> bool:
 
 
 def _taken(node: Take) -> Form | None:
-    form = _uncalled(node.input) if node.count >= 1 else None
-    return None if form is None else Taken(node, form)
+    form = _form(node.input) if node.count >= 1 else None
+    if form is None or (form.callings and not (isinstance(form, CalledForm) and not form.leaves_out)):
+        return None
+    return Taken(node, form)
 
 
 def _skipped(node: Skip) -> Form | None:
-    form = _uncalled(node.input)
+    form = _form(node.input)
     return Skipped(node, form) if form is not None and 0 <= node.count < form.count else None
 
 
@@ -205,22 +165,22 @@ def _repeated(node: Repeat) -> Form | None:
 
 
 def _zipped(node: Zip) -> Form | None:
-    forms = _all_uncalled(node.datasets)
-    return None if forms is None else Zipped(node, forms)
+    forms = _all(node.datasets)
+    return None if forms is None or not Zipped.fits(forms) else Zipped(node, forms)
 
 
 def _joined(node: Concatenate) -> Form | None:
-    forms = _all_uncalled(node.datasets)
+    forms = _all(node.datasets)
     return None if forms is None else Joined(node, forms)
 
 
-def _all_uncalled(plans: Sequence[Node]) -> list[Form] | None:
-    forms = [form for plan in plans if (form := _uncalled(plan)) is not None]
+def _all(plans: Sequence[Node]) -> list[Form] | None:
+    forms = [form for plan in plans if (form := _form(plan)) is not None]
     return forms if len(forms) == len(plans) else None
 
 
 def _enumerated(node: Enumerate) -> Form | None:
-    form = _uncalled(node.input)
+    form = _form(node.input)
     return None if form is None else Enumerated(node, form)
 
 

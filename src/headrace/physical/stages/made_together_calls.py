@@ -24,22 +24,20 @@ from headrace.blocks.origin import Origin, Within
 from headrace.blocks.payload import Payload, Rows
 from headrace.elements.structure import Element
 from headrace.observe.frames import holds, since
-from headrace.physical.given import TakesLong
+from headrace.physical.at_once import SmallPlans
+from headrace.physical.given import Cut, TakesLong
 from headrace.physical.loop_policy import Patience
 from headrace.physical.loops.alone import Broken, gone_on
 from headrace.physical.loops.one_pass import Link, Part, Taken, Tally
 from headrace.physical.loops.text import GENERIC, KEPT, loop_of
 from headrace.physical.made import Pieces
-from headrace.physical.stages.made_together_forms import Done, Form
+from headrace.physical.stages.made_together_forms import Calling, Done, Form, OpenersOrigin, some_of_each
 from headrace.plan.elementwise import Filter, Map
 from headrace.plan.node import Node
 from headrace.plan.vectorized import Vectorized
 
-__all__ = ["CalledForm", "OpenersOrigin", "has_same_code", "is_called"]
+__all__ = ["CalledForm", "has_same_code", "is_called"]
 
-
-# Of elements that opened datasets, and which of them opened the first one.
-OpenersOrigin = tuple[Origin, int]
 # Maps and filters, each of which reads the one before it.
 Links = tuple[Map | Filter, ...]
 
@@ -73,12 +71,8 @@ class _Called(NamedTuple):
     last: tuple[Pieces, Pieces] | None
 
 
-class CalledForm(Form):
-    """What maps and filters make of the elements of each plan.
-
-    Attributes:
-        done: what they and the operations that they read did as functions were called.
-    """
+class CalledForm(Calling):
+    """What maps and filters make of the elements of each plan."""
 
     def __init__(self, links: Links, form: Form) -> None:
         super().__init__(links[-1], (form,), form.count)
@@ -88,17 +82,18 @@ class CalledForm(Form):
         # Where there are filters: which elements these let through, of all plans, and where those of each plan end among them.
         self._kept = np.empty(0, np.int64)
         self._ends: Sequence[int] = ()
+        self._most: Sequence[int] | None = None  # on how many elements of each plan they are called, where not on all
+        self._given = list(self.lengths)  # how many these are, once they are called
         self.done: list[Done] = []
 
     @property
-    def calling(self) -> CalledForm:
-        """Itself."""
-        return self
-
-    @property
     def leaves_out(self) -> bool:
-        """Whether there are filters among its operations."""
-        return bool(self._part.filters)
+        """Whether there are filters among its operations, or before them."""
+        return bool(self._part.filters) or super().leaves_out
+
+    def call_on_first(self, counts: Sequence[int]) -> None:
+        """Has maps be called on so many elements of each plan alone, as nobody takes more; of plans taken later the counts come later, too."""
+        self._most = counts
 
     def takes(self, plan: Any) -> bool:
         links: list[Any] = []
@@ -116,11 +111,12 @@ class CalledForm(Form):
 
     def keep(self, plans: int) -> None:
         del self._links[plans:]
+        del self._given[plans:]
         super().keep(plans)
 
     def settle(self) -> None:
-        if self.leaves_out:
-            self.lengths = [len(self._span(index)) for index in range(len(self.lengths))]
+        filters = self._part.filters
+        self.lengths = [len(self._span(index)) for index in range(len(self.lengths))] if filters else list(self._given)
 
     def _span(self, index: int) -> range:
         """Returns where the elements of one of the plans are among all that filters let through."""
@@ -129,37 +125,36 @@ class CalledForm(Form):
     def _offsets(self, index: int) -> np.ndarray:
         """Returns which elements of one of the plans filters let through."""
         span = self._span(index)
-        return self._kept[span.start : span.stop] - sum(self.inputs[0].lengths[:index])
+        return self._kept[span.start : span.stop] - sum(self._given[:index])
 
     def cursor(self, index: int) -> Cursor:
         form = self.inputs[0]
-        if not self.leaves_out:
+        if not self._part.filters:
             return form.cursor(index)
         return OffsetCursor(form.cursor(index), [*self._offsets(index).tolist(), form.lengths[index]])
 
     def origin(self, index: int) -> Origin:
         origin = self.inputs[0].origin(index)
-        return origin.subset(self._offsets(index)) if self.leaves_out else origin
+        return origin.subset(self._offsets(index)) if self._part.filters else origin
 
-    def call(self, openers: OpenersOrigin, patience: Patience, end_s: float) -> int:
-        """Calls the functions of all plans that were taken; returns for how many of them all calls returned in time.
-
-        Args:
-            openers: where the elements came from that opened them.
-            patience: of what goes through elements, once they suddenly take long.
-            end_s: after which no other plan is begun.
-        """
+    def call(self, openers: OpenersOrigin, small: SmallPlans, most_s: float) -> int:
+        """Calls the functions of all plans that were taken; returns for how many of them all calls returned in time."""
         start_s = time.perf_counter()
         form = self.inputs[0]
+        if form.leaves_out:
+            form.settle()
+        self._given = list(form.lengths)
+        if self._most is not None:
+            self._given = list(map(min, form.lengths, self._most))
+            self.lengths = list(self._given)
         spans: list[tuple[Form, float, float]] = []
         payload = form.timed(spans)
         if payload is None:
             return 0
-        if form.is_held:
-            payload = handed_out(payload)
+        payload = some_of_each(handed_out(payload) if form.is_held else payload, form, self._given)
         inside_s = time.perf_counter() - start_s
         tally = Tally.of(len(self._part.links))
-        self._called = self._made_of(payload, tally, openers, patience, start_s, end_s)
+        self._called = self._made_of(payload, tally, openers, small.patience(), start_s, most_s)
         span_s = time.perf_counter() - start_s
         plans = self._called.plans + (self._called.last is not None)
         passed = dict(form.passed([1] * plans))
@@ -179,9 +174,13 @@ class CalledForm(Form):
         openers: OpenersOrigin,
         patience: Patience,
         start_s: float,
-        end_s: float,
+        most_s: float,
     ) -> _Called:
-        part, lengths = self._part, self.inputs[0].lengths
+        part, lengths = self._part, self._given
+        if not len(payload):
+            self._take_in([], lengths)
+            return _Called(list(self._links), payload, [], len(self._links), None)
+        end_s = time.perf_counter() + most_s
         taken = Taken.of(payload, part)
         loop = loop_of(taken.head, part.kinds, (GENERIC,) * len(part.kinds))
         left, next_seen = iter(taken.rows), iter(taken.seen).__next__
@@ -218,7 +217,7 @@ class CalledForm(Form):
     ) -> tuple[Pieces, Pieces]:
         """Returns what becomes of a plan of which an element failed, or some took long, and what is left of it."""
         form = self.inputs[0]
-        begin, count = sum(form.lengths[:number]), form.lengths[number]
+        begin, count = sum(self._given[:number]), self._given[number]
         block = Block(payload.subset(range(begin, begin + count)), form.cursor(number), form.origin(number))
         part = Part(tuple(map(Link.of, self._links[number])), 0)
         pieces, done = gone_on(part, block, broken, tally, start_s, patience)
@@ -226,7 +225,7 @@ class CalledForm(Form):
 
     def _take_in(self, fates: list[int], lengths: Sequence[int]) -> None:
         """Takes in what filters did with the elements of plans of these lengths."""
-        if self.leaves_out:
+        if self._part.filters:
             self._kept = np.flatnonzero(np.frombuffer(bytearray(fates), np.uint8) == KEPT)
             self._ends = np.searchsorted(self._kept, np.cumsum(lengths)).tolist()
 
@@ -235,10 +234,14 @@ class CalledForm(Form):
         link = place if isinstance(place, int) else 0
         origin, begun = openers
         form = self.inputs[0]
-        at = min(done, form.lengths[number] - 1)
+        at = min(done, self._given[number] - 1)
         return self._part.links[link].node.label, Within(form.origin(number), origin, begun + number).describe(at)
 
-    def begun(self, number: int) -> TakesLong | None:
+    def cuts(self, number: int) -> list[Cut]:
+        cut = self._cut(number)
+        return super().cuts(number) if cut is None else [cut]
+
+    def _cut(self, number: int) -> Cut | None:
         """Returns what became of a plan whose functions were called, and what is left of it; None where none was."""
         called = self._called
         if called is None or number > called.plans:
@@ -252,16 +255,15 @@ class CalledForm(Form):
 
     def _elements(self, called: _Called, number: int) -> Payload:
         """Returns the elements of one of the plans."""
-        lengths = self.inputs[0].lengths
-        begin = sum(lengths[:number])
-        span = self._span(number) if self.leaves_out else range(begin, begin + lengths[number])
+        begin = sum(self._given[:number])
+        span = self._span(number) if self._part.filters else range(begin, begin + self._given[number])
         if self._part.has_only_filters:
             return called.taken.subset(self._kept[span.start : span.stop])
         return Rows(called.made[span.start : span.stop])
 
     def let_go(self) -> None:
-        """Forgets what functions made, which is in other hands."""
         self._called = None
+        super().let_go()
 
     def timed(self, spans: list[tuple[Form, float, float]]) -> Payload | None:
         called = self._called

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
 import time
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -13,16 +15,16 @@ from headrace.blocks.handing_out import handed_out
 from headrace.blocks.origin import Origin
 from headrace.blocks.payload import Payload
 from headrace.physical.at_once import SmallPlans
+from headrace.physical.given import Cut
 from headrace.physical.made import MOST_BYTES
 from headrace.plan.node import Node
 
-if TYPE_CHECKING:
-    from headrace.physical.stages.made_together_calls import CalledForm
-
-__all__ = ["Done", "Form", "picked_runs"]
+__all__ = ["Calling", "Done", "Form", "MadeTogether", "OpenersOrigin", "made_of", "picked_runs", "some_of_each"]
 
 # What an operation did: its elements, its seconds, and those of its inputs.
 Done = tuple[Node, int, float, float]
+# Of elements that opened datasets, and which of them opened the first one.
+OpenersOrigin = tuple[Origin, int]
 
 # Of all plans together: a block of elements, which is copied in about the time that it stands for.
 _MOST_BYTES_TOGETHER: Final = 16 * MOST_BYTES
@@ -90,9 +92,33 @@ class Form:
             form.keep(plans)
 
     @property
-    def calling(self) -> CalledForm | None:
-        """The one that calls functions on elements; no form reads two of them."""
-        return self.inputs[0].calling if self.inputs else None
+    def callings(self) -> list[Calling]:
+        """Those that call functions on elements, each after those that it reads."""
+        return [calling for form in self.inputs for calling in form.callings]
+
+    @property
+    def calls(self) -> int:
+        """On how many elements of the first plan functions are called, as far as that is known."""
+        return sum([calling.count for calling in self.callings])
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether it is known only once functions were called how many elements plans give."""
+        return any([form.leaves_out for form in self.inputs])
+
+    @property
+    def grows(self) -> bool:
+        """Whether plans may give more elements than ``lengths`` says, before functions were called."""
+        return any([form.grows for form in self.inputs])
+
+    def cuts(self, number: int) -> list[Cut]:
+        """Returns what functions were called on of one of the plans, outermost operations alone, the first one of the plan first."""
+        return [cut for form in self.inputs for cut in form.cuts(number)]
+
+    def let_go(self) -> None:
+        """Forgets what functions made, which is in other hands."""
+        for form in self.inputs:
+            form.let_go()
 
     @property
     def nbytes(self) -> int:
@@ -157,6 +183,82 @@ class Form:
         raise NotImplementedError
 
 
+class Calling(Form):
+    """One that calls functions on elements.
+
+    Attributes:
+        done: what it and the operations that it reads did as functions were called.
+    """
+
+    done: list[Done]
+
+    @property
+    def callings(self) -> list[Calling]:
+        """Itself, and before it those that it reads."""
+        return [*super().callings, self]
+
+    def call(self, openers: OpenersOrigin, small: SmallPlans, most_s: float) -> int:
+        """Calls the functions of all plans that were taken; returns for how many of them all calls returned in time.
+
+        Args:
+            openers: where the elements came from that opened them.
+            small: what makes such plans.
+            most_s: for how long another plan may be begun.
+        """
+        raise NotImplementedError
+
+
+class MadeTogether(NamedTuple):
+    """What became of plans.
+
+    Attributes:
+        plans: how many of the first ones were made.
+        payload: their elements; None where there are none such.
+        cuts: of the others, what functions were called on already.
+    """
+
+    plans: int
+    payload: Payload | None
+    cuts: Mapping[int, Sequence[Cut]]
+
+
+def made_of(form: Form, plans: int, openers: OpenersOrigin, small: SmallPlans, most_s: float) -> MadeTogether:
+    """Makes the elements of the first of so many plans.
+
+    Args:
+        form: of all.
+        plans: as many as it took and may be made together.
+        openers: where the elements came from that opened them.
+        small: counts what their operations do.
+        most_s: how long the functions of an operation may be called on their elements.
+    """
+    form.keep(plans)
+    count, cuts = plans, {}
+    for place, calling in enumerate(form.callings):
+        called = _called_of(calling, openers, small, most_s)
+        if calling.done:
+            small.count(calling.done, form.node, place)
+        cuts.update({number: form.cuts(number) for number in range(called, count)})
+        form.keep(called)
+        count = called
+        if not count:
+            return MadeTogether(0, None, cuts)
+    if form.leaves_out:
+        form.settle()
+    payload = form.elements(small)
+    if payload is None:
+        cuts.update({number: form.cuts(number) for number in range(count)})
+        return MadeTogether(0, None, cuts)
+    return MadeTogether(count, payload, cuts)
+
+
+def _called_of(calling: Calling, openers: OpenersOrigin, small: SmallPlans, most_s: float) -> int:
+    try:
+        return calling.call(openers, small, most_s)
+    except Exception:  # noqa: BLE001 - an element's own methods may raise anything; each by itself finds out which of them
+        return 0
+
+
 def picked_runs(payload: Payload, begins: Sequence[int] | np.ndarray, lengths: Sequence[int] | np.ndarray) -> Payload:
     """Returns the elements of a payload in runs, of which each begins at such an index and has so many."""
     counts = np.asarray(lengths)
@@ -164,3 +266,11 @@ def picked_runs(payload: Payload, begins: Sequence[int] | np.ndarray, lengths: S
     total = int(ends[-1]) if len(ends) else 0
     indices = np.arange(total) + np.repeat(np.asarray(begins) - (ends - counts), counts)
     return payload.subset(indices)
+
+
+def some_of_each(payload: Payload, form: Form, lengths: Sequence[int], begins: Sequence[int] | None = None) -> Payload:
+    """Returns so many elements of each plan that a form took: the first ones, or from those indices on."""
+    if lengths == form.lengths and not (begins and any(begins)):
+        return payload
+    starts = itertools.accumulate(form.lengths[:-1], initial=0)
+    return picked_runs(payload, list(starts if begins is None else map(operator.add, starts, begins)), lengths)

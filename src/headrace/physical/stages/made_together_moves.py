@@ -22,7 +22,8 @@ from headrace.physical.made import MOST_BYTES
 from headrace.physical.stages.combining import ZipCursor
 from headrace.physical.stages.made_at_once_combining import side_by_side
 from headrace.physical.stages.made_at_once_sequencing import RepeatedCursor, gives_what_is_held
-from headrace.physical.stages.made_together_forms import Form, picked_runs
+from headrace.physical.stages.made_together_calls import CalledForm
+from headrace.physical.stages.made_together_forms import Form, picked_runs, some_of_each
 from headrace.physical.stages.made_together_sources import is_same
 from headrace.physical.stages.sequencing import SkippedCursor, TurnCursor
 from headrace.plan.combining import Zip
@@ -70,6 +71,8 @@ class Taken(_Cut):
 
     def __init__(self, node: Take, form: Form) -> None:
         super().__init__(node, form, min(node.count, form.count))
+        if isinstance(form, CalledForm):
+            form.call_on_first(self._counts)
 
     def _length(self, index: int) -> int:
         return min(self._counts[index], self.inputs[0].lengths[index])
@@ -101,6 +104,16 @@ class Zipped(Form):
     def __init__(self, node: Zip, forms: Sequence[Form]) -> None:
         super().__init__(node, forms, min(form.count for form in forms))
         self._takers = [form.takes for form in forms]
+        self._calling = [form for form in forms if form.callings]
+
+    @staticmethod
+    def fits(forms: Sequence[Form]) -> bool:
+        """Returns whether functions are called on what it reads alone: on all elements of the shortest ones."""
+        calling = [form for form in forms if form.callings]
+        if len(calling) > 1 and any([form.leaves_out for form in calling]):
+            return False
+        shortest = min([form.lengths[-1] for form in forms])
+        return all([form.lengths[-1] == shortest and not form.grows for form in calling])
 
     def takes(self, plan: Any) -> bool:
         node: Any = self.node
@@ -108,7 +121,9 @@ class Zipped(Form):
             return False
         if plan.treedef is not node.treedef and not is_same(plan.treedef, node.treedef):
             return False
-        return all(map(operator.call, self._takers, plan.datasets)) and self.took()
+        if not all(map(operator.call, self._takers, plan.datasets)) or not self.took():
+            return False
+        return all([form.lengths[-1] == self.lengths[-1] for form in self._calling])
 
     def _length(self, index: int) -> int:
         return min([form.lengths[index] for form in self.inputs])
@@ -240,11 +255,3 @@ class Joined(Form):
         begins = np.cumsum(lengths, axis=1) - lengths
         begins += np.cumsum([0, *map(len, shown[:-1])])[:, None]
         return picked_runs(whole, begins.T.ravel(), lengths.T.ravel())
-
-
-def some_of_each(payload: Payload, form: Form, lengths: Sequence[int], begins: Sequence[int] | None = None) -> Payload:
-    """Returns so many elements of each plan that a form took: the first ones, or from those indices on."""
-    if lengths == form.lengths and not (begins and any(begins)):
-        return payload
-    starts = itertools.accumulate(form.lengths[:-1], initial=0)
-    return picked_runs(payload, list(starts if begins is None else map(operator.add, starts, begins)), lengths)

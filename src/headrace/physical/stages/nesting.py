@@ -198,6 +198,11 @@ class InterleaveStage(Stage):
             item = self._peek(slot, max(1, limit // sharing, min(limit, left)))
             if item is None:
                 self._slots.leave(slot)
+                if self._slots.are_empty:
+                    whole = self._from_whole_ones(limit)
+                    if whole is not None:
+                        return whole
+                    self._open_left()
             elif isinstance(item, Failure):
                 return self._failed_there(slot, item)
             else:

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from headrace.arguments import AUTOTUNE
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, SavedCursor, State
+from headrace.elements.structure import Element
 from headrace.frozen import mutable
 from headrace.observe.frames import within
 from headrace.observe.meter import Meter
@@ -79,6 +80,7 @@ class Opening:
     ) -> None:
         self.node = node
         self._context = context.without_workers()  # once, and not for each of them
+        self._timeout_s = context.options.timeout_s
         self._make_reader = make_reader
         self._there = there
         self.small = SmallPlans(self._context, node)
@@ -161,10 +163,13 @@ class Opening:
             return opener.plan
         try:
             with self.own_time:
-                plan = made_plan(self.node, opener.element)
-            return with_timeouts(plan, self._context.options.timeout_s)
+                return self.plan_of(opener.element)
         except Exception as error:  # noqa: BLE001 - a user's function may raise anything
             return self.failed(opener, error)
+
+    def plan_of(self, element: Element) -> Node:
+        """Calls the function with an element; returns the plan that it made."""
+        return with_timeouts(made_plan(self.node, element), self._timeout_s)
 
     def failed(self, opener: Opener, error: Exception) -> Failure:
         """Makes the failure of an element whose dataset was not to be had."""

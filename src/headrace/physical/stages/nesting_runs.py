@@ -14,14 +14,14 @@ from headrace.blocks.origin import Indices, Origin, Within, subset
 from headrace.blocks.payload import Payload
 from headrace.frozen import frozen, mutable
 from headrace.observe.frames import within
-from headrace.physical.stages.made_together import ROOMS, form_of, made_of
-from headrace.physical.stages.made_together_forms import Form
+from headrace.physical.given import Cut
+from headrace.physical.stages.made_together import ROOMS, form_of
+from headrace.physical.stages.made_together_forms import Form, made_of
 from headrace.physical.stages.nesting_openers import Opener, Openers
 from headrace.physical.stages.nesting_opening import Opening
 from headrace.physical.stages.nesting_turns import Whole
 from headrace.physical.stages.nesting_visits import Turns
 from headrace.plan.node import Node
-from headrace.semantics.nesting import made_plan
 
 __all__ = ["DatasetRun", "DatasetRuns"]
 
@@ -60,35 +60,36 @@ class DatasetRuns:
         index = openers.index
         with self._opening.own_time:
             form, plans, other = self._plans(openers, turns, limit, room, most_s)
-        count, payload = 0, None
+        made = None
         if form is not None:
             most = form.lengths[: len(plans)]
-            count, payload = made_of(form, len(plans), (block.origin, at), self._opening.small, most_s)
-            if payload is not None and _leaves_out(form):
-                part = max(len(payload), 1) / sum(most[:count])
+            made = made_of(form, len(plans), (block.origin, at), self._opening.small, most_s)
+            if made.payload is not None and form.leaves_out:
+                part = max(len(made.payload), 1) / sum(most[: made.plans])
                 self._let_through = (self._let_through + part) / 2
-            _tell(turns, form, len(plans), count if payload is not None else 0)
-            left = range(0 if payload is None else count, len(plans))
-            openers.give_back([self._begun(Opener(index + n, None, block, at + n, plans[n]), form, n) for n in left])
+            _tell(turns, form, len(plans), made.plans)
+            left = range(made.plans, len(plans))
+            openers.give_back(
+                [self._begun(Opener(index + n, None, block, at + n, plans[n]), made.cuts.get(n, ())) for n in left]
+            )
         if other is not None:
             openers.give_back([other])
+        payload = None if made is None else made.payload
         if payload is None or (other is not None and len(plans) == 1):
             self._misses += 1
         elif len(plans) > 1:
             self._misses = 0
-        if form is None or payload is None:
+        if form is None or made is None or payload is None:
             return None
-        if form.calling is not None:
-            form.calling.let_go()
+        form.let_go()
         ends = None if form.is_even else list(itertools.accumulate(form.lengths))
-        return DatasetRun(form, block, at, index, count, ends, payload if len(payload) else None)
+        return DatasetRun(form, block, at, index, made.plans, ends, payload if len(payload) else None)
 
-    def _begun(self, opener: Opener, form: Form, number: int) -> Opener:
+    def _begun(self, opener: Opener, cuts: Sequence[Cut]) -> Opener:
         """Returns an opener with what its dataset became already, where functions were called on elements of it."""
-        cut = None if form.calling is None else form.calling.begun(number)
-        if cut is None or not isinstance(opener.plan, Node):
+        if not cuts or not isinstance(opener.plan, Node):
             return opener
-        return opener.called(self._opening.small.begun(opener.plan, cut))
+        return opener.called(self._opening.small.begun(opener.plan, cuts, opener.index))
 
     @within(lambda at: at["block"].origin.describe(at["at"] + len(at["plans"])))
     def _plans(
@@ -104,19 +105,19 @@ class DatasetRuns:
         most, end_s = len(rows) - at, time.perf_counter() + most_s
         while len(plans) < most:
             try:
-                plan = made_plan(opening.node, rows[at + len(plans)])
+                plan = opening.plan_of(rows[at + len(plans)])
             except Exception as error:  # noqa: BLE001 - a user's function may raise anything
                 other = opening.failed(_opener(openers, index, len(plans)), error)
                 break
             if form is None:
-                form = form_of(plan, may_vary=True, may_call=True)
-                calls = 0 if form is None or form.calling is None else form.calling.count
+                form = form_of(plan)
+                calls = 0 if form is None else form.calls
                 if form is None or calls > room:
                     self._misses -= form is not None  # there will be more room
                     form, other = None, plan
                     break
                 most = min(most, form.most_plans, max(1, ROOMS * room // calls) if calls else most)
-                part = self._let_through if _leaves_out(form) else 1
+                part = self._let_through if form.leaves_out else 1
             elif not form.takes(plan):
                 other = plan
                 break
@@ -135,14 +136,9 @@ def _opener(openers: Openers, index: int, number: int) -> Opener:
     return Opener(index + number, rows[at + number], block, at + number)
 
 
-def _leaves_out(form: Form) -> bool:
-    """Returns whether it is known only afterwards how many elements plans give."""
-    return form.calling is not None and form.calling.leaves_out
-
-
 def _tell(turns: Turns, form: Form, plans: int, count: int) -> None:
     """Tells turns, which know of so many datasets, that the first ones come, and with how many elements."""
-    if not _leaves_out(form):
+    if not form.leaves_out:
         turns.drop(plans - count)
         return
     turns.drop(plans)  # of which it was not known how many they would give

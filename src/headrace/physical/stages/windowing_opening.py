@@ -17,13 +17,14 @@ from headrace.frozen import frozen, mutable
 from headrace.observe.frames import within
 from headrace.physical.at_once import SmallPlans
 from headrace.physical.context import StageContext
+from headrace.physical.given import Cut
 from headrace.physical.input_history import GroupOrigin, InputRuns, ReadOrigin
 from headrace.physical.lower import lower
 from headrace.physical.made import Made
 from headrace.physical.own_time import OwnTime
 from headrace.physical.stage import Stage
-from headrace.physical.stages.made_together import ROOMS, form_of, made_of
-from headrace.physical.stages.made_together_forms import Form
+from headrace.physical.stages.made_together import ROOMS, form_of
+from headrace.physical.stages.made_together_forms import Form, MadeTogether, made_of
 from headrace.physical.stages.nesting_openers import NestingPaces
 from headrace.physical.stages.windowing_held import Group, GroupCursor, GroupsPosition
 from headrace.physical.workers.subplan_reader import Opened, SubplanReader
@@ -154,6 +155,10 @@ class GroupOpening:
         except Exception as error:  # noqa: BLE001 - what is asked of the user's objects may raise anything
             return self._failed(full, error)
 
+    def begun(self, full: FullGroup, plan: Node, cuts: Sequence[Cut]) -> Stage:
+        """Returns a stage that begins with what became of a group's dataset already."""
+        return self.small.begun(plan, cuts, full.group.full_at)
+
     @property
     def room(self) -> int:
         """On how many elements of one group functions may be called."""
@@ -218,8 +223,8 @@ class GroupRun:
         return True
 
     def _form_of(self, plan: Node) -> Form | None:
-        form = form_of(plan, may_vary=True, may_call=True)
-        calls = 0 if form is None or form.calling is None else form.calling.count
+        form = form_of(plan)
+        calls = 0 if form is None else form.calls
         self.lacks_room = calls > self._opening.room
         if form is None or self.lacks_room:
             return None
@@ -232,27 +237,24 @@ class GroupRun:
         assert form is not None  # as there are some
         start_s = time.perf_counter()
         openers = _Openers(self.groups), 0
-        count, payload = made_of(form, len(self.groups), openers, self._opening.small, NestingPaces.block_s)
-        if payload is None:
-            return None, self._apart(form, 0)
-        groups = self.groups[:count]
+        made = made_of(form, len(self.groups), openers, self._opening.small, NestingPaces.block_s)
+        apart = self._apart(made)
+        if made.payload is None:
+            return None, apart
+        groups, payload = self.groups[: made.plans], made.payload
         self._opening.ran(len(groups), len(payload), time.perf_counter() - start_s)
-        apart = self._apart(form, count)
-        if form.calling is not None:
-            form.calling.let_go()
+        form.let_go()
         ends = list(itertools.accumulate(form.lengths))
         origin = _RunOrigin(form, groups, ends, range(len(payload)))
         return Block(payload, _RunCursor(form, groups, ends, 0), origin) if len(payload) else None, apart
 
-    def _apart(self, form: Form, begin: int) -> list[OpenGroup]:
-        """Returns the groups from that one on, to be read one by one."""
+    def _apart(self, made: MadeTogether) -> list[OpenGroup]:
+        """Returns the groups that were not made, to be read one by one."""
         opened = []
-        for number in range(begin, len(self.groups)):
-            plan: Node | Stage = self._plans[number]
-            cut = None if form.calling is None else form.calling.begun(number)
-            if cut is not None:
-                plan = self._opening.small.begun(self._plans[number], cut)
-            opened.append(self._opening.open(self.groups[number], None, plan))
+        for number in range(made.plans, len(self.groups)):
+            full, plan = self.groups[number], self._plans[number]
+            cuts = made.cuts.get(number)
+            opened.append(self._opening.open(full, None, self._opening.begun(full, plan, cuts) if cuts else plan))
         return opened
 
 
