@@ -73,7 +73,7 @@ class Map(UnaryNode):
         count = self.input.cardinality()
         return UNKNOWN_CARDINALITY if self.skips and count >= 0 else count
 
-    def _spec(self) -> Spec:
+    def spec(self) -> Spec:
         """Returns None: only the function could tell."""
         return None
 

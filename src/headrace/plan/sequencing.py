@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 from headrace.arguments import check_int
 from headrace.errors import InvalidArgumentError
-from headrace.frozen import frozen
+from headrace.frozen import frozen, maker
 from headrace.plan.common_spec import common_spec
 from headrace.plan.depth import depth_of
 from headrace.plan.node import (
@@ -23,6 +23,8 @@ from headrace.plan.node import (
 __all__ = ["Concatenate", "Repeat", "Shard", "Skip", "Take"]
 
 _TO_BE_FOUND: Final = object()
+# Of more datasets it is remembered how deep they are, as one may be added after the other.
+_FEW: Final = 8
 
 
 @frozen(kw_only=True, eq=False)
@@ -145,9 +147,11 @@ class Concatenate(NodeOfSeveral):
     def of(cls, first: Node, second: Node, *, name: str | None) -> Concatenate:
         """Returns one dataset, and then another: one operation with those that they are concatenations of themselves."""
         known = _spec_of_both(first.spec(), second.spec())
-        (before, depth), (behind, other) = _parts(first, name), _parts(second, name)
-        whole = cls(datasets=(*before, *behind), name=name, known=known)
-        depth_of.tell(whole, max(depth, other))
+        before = first.datasets if isinstance(first, cls) and first.name == name else (first,)
+        behind = second.datasets if isinstance(second, cls) and second.name == name else (second,)
+        whole = _new_concatenate(datasets=before + behind, name=name, known=known)
+        if len(whole.datasets) > _FEW:
+            depth_of.tell(whole, max(_depth_in(first, name), _depth_in(second, name)))
         return whole
 
     def _cardinality(self) -> int:
@@ -166,12 +170,14 @@ class Concatenate(NodeOfSeveral):
         return functools.reduce(_spec_of_both, [dataset.spec() for dataset in self.datasets])
 
 
-def _parts(dataset: Node, name: str | None) -> tuple[tuple[Node, ...], int]:
-    """Returns the datasets of which one concatenation with others is made, and how deep it is because of them."""
-    if isinstance(dataset, Concatenate) and dataset.name == name:
-        return dataset.datasets, depth_of(dataset)
-    return (dataset,), 2 if dataset.is_source else depth_of(dataset) + 1
+# Functions make such datasets of elements by the thousand.
+_new_concatenate: Final = maker(Concatenate)
+
+
+def _depth_in(dataset: Node, name: str | None) -> int:
+    """Returns how deep a concatenation with others is because of a dataset."""
+    return depth_of(dataset) + (not isinstance(dataset, Concatenate) or dataset.name != name)
 
 
 def _spec_of_both(mine: Spec, theirs: Spec) -> Spec:
-    return common_spec([mine, theirs], stage=Concatenate.op)
+    return mine if mine is theirs else common_spec([mine, theirs], stage=Concatenate.op)

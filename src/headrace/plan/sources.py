@@ -68,8 +68,8 @@ class FromTensors(Node):
         """Returns 1."""
         return 1
 
-    def _spec(self) -> Spec:
-        """Returns what the element is."""
+    def spec(self) -> Spec:
+        """Returns what the element is; there is nothing to remember."""
         return self.element_spec
 
     def parameters(self) -> dict[str, Any]:
@@ -257,8 +257,8 @@ class Range(Node):
             return INFINITE_CARDINALITY
         return len(range(self.start, self.stop, self.step))
 
-    def _spec(self) -> Spec:
-        """Returns a scalar."""
+    def spec(self) -> Spec:
+        """Returns a scalar; there is nothing to remember."""
         return _spec_of_scalars(self.dtype)
 
     def parameters(self) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from headrace.plan.node import Node, nodes_of
 DEALT = {"DealtNumbers", "DealtStreams", "Filling", "Masked", "RankBatch", "Share", "SharedFiles", "ZipOfPlaces"}
 NOT_WRITTEN = DEALT | {
     "MapChain",
+    "Opened",
     "_Begun",
     "_DrawingMap",
     "_Given",

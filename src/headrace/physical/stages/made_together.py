@@ -27,11 +27,13 @@ from headrace.physical.stages.made_together_batches import Batched, Combined
 from headrace.physical.stages.made_together_calls import CalledForm, is_called
 from headrace.physical.stages.made_together_forms import Form
 from headrace.physical.stages.made_together_moves import Enumerated, Joined, Repeated, Skipped, Taken, Zipped
+from headrace.physical.stages.made_together_nesting import Nested, is_nested
 from headrace.physical.stages.made_together_sources import ones, ranges, slices
 from headrace.physical.stages.windowing import WindowOrigin
 from headrace.plan.combining import Zip
 from headrace.plan.elementwise import Enumerate, Filter, Map
 from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
+from headrace.plan.nesting import FlatMap, Interleave
 from headrace.plan.node import Node
 from headrace.plan.sequencing import Concatenate, Repeat, Skip, Take
 from headrace.plan.sources import FromTensors, FromTensorSlices, Range
@@ -184,6 +186,11 @@ def _enumerated(node: Enumerate) -> Form | None:
     return None if form is None else Enumerated(node, form)
 
 
+def _nested(node: FlatMap) -> Form | None:
+    form = _form(node.input) if is_nested(node) else None
+    return None if form is None else Nested(node, form, form_of)
+
+
 _FORMS: Final[dict[type[Node], Callable[[Any], Form | None]]] = {
     FromTensors: ones,
     FromTensorSlices: slices,
@@ -200,4 +207,6 @@ _FORMS: Final[dict[type[Node], Callable[[Any], Form | None]]] = {
     Repeat: _repeated,
     Zip: _zipped,
     Concatenate: _joined,
+    FlatMap: _nested,
+    Interleave: _nested,
 }

@@ -151,7 +151,7 @@ class CalledForm(Calling):
         payload = form.timed(spans)
         if payload is None:
             return 0
-        payload = some_of_each(handed_out(payload) if form.is_held else payload, form, self._given)
+        payload = handed_out(payload) if form.is_held else payload
         inside_s = time.perf_counter() - start_s
         tally = Tally.of(len(self._part.links))
         self._called = self._made_of(payload, tally, openers, small.patience(), start_s, most_s)
@@ -177,6 +177,7 @@ class CalledForm(Calling):
         most_s: float,
     ) -> _Called:
         part, lengths = self._part, self._given
+        whole, payload = payload, some_of_each(payload, self.inputs[0], lengths)
         if not len(payload):
             self._take_in([], lengths)
             return _Called(list(self._links), payload, [], len(self._links), None)
@@ -203,7 +204,7 @@ class CalledForm(Calling):
                 broken = Broken(made[made_before:], fates[before:] if part.filters else [], failed)
                 tally.add(part, len(of_plan) - before, broken.fates)
                 del made[made_before:], fates[before:]
-                last = self._gone_on(number, payload, broken, tally, start_s, patience)
+                last = self._gone_on(number, whole, broken, tally, start_s, patience)
                 break
             plans = number + 1
             if time.perf_counter() > end_s:
@@ -217,10 +218,10 @@ class CalledForm(Calling):
     ) -> tuple[Pieces, Pieces]:
         """Returns what becomes of a plan of which an element failed, or some took long, and what is left of it."""
         form = self.inputs[0]
-        begin, count = sum(self._given[:number]), self._given[number]
+        begin, count = sum(form.lengths[:number]), form.lengths[number]
         block = Block(payload.subset(range(begin, begin + count)), form.cursor(number), form.origin(number))
         part = Part(tuple(map(Link.of, self._links[number])), 0)
-        pieces, done = gone_on(part, block, broken, tally, start_s, patience)
+        pieces, done = gone_on(part, block.slice(0, self._given[number]), broken, tally, start_s, patience)
         return pieces, [block.slice(done, count)] if done < count else []
 
     def _take_in(self, fates: list[int], lengths: Sequence[int]) -> None:
@@ -265,9 +266,9 @@ class CalledForm(Calling):
         self._called = None
         super().let_go()
 
-    def timed(self, spans: list[tuple[Form, float, float]]) -> Payload | None:
+    def _called_on(self) -> Payload:
         called = self._called
-        assert called is not None  # the functions are called first, and counted then
+        assert called is not None  # the functions are called first
         return called.taken.subset(self._kept) if self._part.has_only_filters else Rows(called.made)
 
 

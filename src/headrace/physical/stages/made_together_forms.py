@@ -104,12 +104,12 @@ class Form:
     @property
     def leaves_out(self) -> bool:
         """Whether it is known only once functions were called how many elements plans give."""
-        return any([form.leaves_out for form in self.inputs])
+        return any(form.leaves_out for form in self.inputs)
 
     @property
     def grows(self) -> bool:
         """Whether plans may give more elements than ``lengths`` says, before functions were called."""
-        return any([form.grows for form in self.inputs])
+        return any(form.grows for form in self.inputs)
 
     def cuts(self, number: int) -> list[Cut]:
         """Returns what functions were called on of one of the plans, outermost operations alone, the first one of the plan first."""
@@ -206,6 +206,14 @@ class Calling(Form):
             most_s: for how long another plan may be begun.
         """
         raise NotImplementedError
+
+    def _called_on(self) -> Payload:
+        """Returns what functions made, for at least as many plans as are kept."""
+        raise NotImplementedError
+
+    def timed(self, spans: list[tuple[Form, float, float]]) -> Payload | None:
+        payload, given = self._called_on(), sum(self.lengths)  # counted when the functions were called
+        return payload if len(payload) == given else payload.subset(range(given))
 
 
 class MadeTogether(NamedTuple):

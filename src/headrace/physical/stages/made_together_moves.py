@@ -110,10 +110,10 @@ class Zipped(Form):
     def fits(forms: Sequence[Form]) -> bool:
         """Returns whether functions are called on what it reads alone: on all elements of the shortest ones."""
         calling = [form for form in forms if form.callings]
-        if len(calling) > 1 and any([form.leaves_out for form in calling]):
+        if len(calling) > 1 and any(form.leaves_out for form in calling):
             return False
         shortest = min([form.lengths[-1] for form in forms])
-        return all([form.lengths[-1] == shortest and not form.grows for form in calling])
+        return all(form.lengths[-1] == shortest and not form.grows for form in calling)
 
     def takes(self, plan: Any) -> bool:
         node: Any = self.node
@@ -123,7 +123,7 @@ class Zipped(Form):
             return False
         if not all(map(operator.call, self._takers, plan.datasets)) or not self.took():
             return False
-        return all([form.lengths[-1] == self.lengths[-1] for form in self._calling])
+        return all(form.lengths[-1] == self.lengths[-1] for form in self._calling)
 
     def _length(self, index: int) -> int:
         return min([form.lengths[index] for form in self.inputs])

@@ -24,12 +24,14 @@ from headrace.blocks.cursor import State, input_state
 from headrace.coordination.closing import close_all
 from headrace.errors import HeadraceError
 from headrace.observe.meter import Meter
+from headrace.physical.begun import Opened
 from headrace.physical.budget import Ahead
 from headrace.physical.context import StageContext
+from headrace.physical.given import Cut
 from headrace.physical.lower import is_ordered, lower
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.nesting_openers import NestingPaces, Opener, Openers
-from headrace.physical.stages.nesting_opening import Opening, OpenSubplan, Reading, in_workers, opened_ahead
+from headrace.physical.stages.nesting_opening import Opening, OpenSubplan, Reading, in_workers, opened_ahead, paces_of
 from headrace.physical.stages.nesting_runs import DatasetRun, DatasetRuns
 from headrace.physical.stages.nesting_slots import Slots
 from headrace.physical.stages.nesting_turns import TurnsBlock, TurnsCursor, TurnsPosition, Whole
@@ -38,6 +40,7 @@ from headrace.physical.workers.reading_place import LONG_S, ReadingPlace
 from headrace.physical.workers.subplan_reader import SubplanReader
 from headrace.physical.workers.tuned_workers import TunedWorkers
 from headrace.plan.nesting import FlatMap, Interleave
+from headrace.plan.node import Node
 from headrace.semantics.failures import inside_element
 
 __all__ = ["InterleaveStage"]
@@ -93,6 +96,10 @@ class InterleaveStage(Stage):
         self._slots = Slots.of(state, cycle_length, block_length, opening.again)
         self.cursor = self._cursor()
 
+    def begin_with(self, made: Sequence[tuple[Node, Sequence[Cut]] | Exception]) -> None:
+        """Takes in what the function made of the first elements already, and what was called on in that, or why it made nothing."""
+        self._openers.begin_with([functools.partial(self._opening.begun, one) for one in made])
+
     # ------------------------------------------------------------------ opening
 
     def _next_dataset(self) -> OpenSubplan | Failure | None:
@@ -129,7 +136,7 @@ class InterleaveStage(Stage):
         return opened
 
     def _look_ahead(self) -> None:
-        """Opens datasets before their turn; for each slot that has nothing left to be read, one more."""
+        """Opens datasets before their turn, one more for each slot that has nothing left."""
         if self._reads_here:
             return
         done = sum(slot is None or slot.reader.is_read for slot in self._slots.datasets)
@@ -197,17 +204,21 @@ class InterleaveStage(Stage):
             left = self._slots.block_length - self._slots.given
             item = self._peek(slot, max(1, limit // sharing, min(limit, left)))
             if item is None:
-                self._slots.leave(slot)
-                if self._slots.are_empty:
-                    whole = self._from_whole_ones(limit)
-                    if whole is not None:
-                        return whole
-                    self._open_left()
+                if (whole := self._left_for_whole_ones(slot, limit)) is not None:
+                    return whole
             elif isinstance(item, Failure):
                 return self._failed_there(slot, item)
             else:
                 rounds = self._slots.rounds(self._giving_slots(), limit, self._peek, self._cursor)
                 return rounds or self._slots.turn(slot, item, limit, self._cursor)
+
+    def _left_for_whole_ones(self, slot: OpenSubplan, limit: int) -> Block | None:
+        """Leaves a slot; where nothing else is open, returns elements of datasets that lie whole, if such come next."""
+        self._slots.leave(slot)
+        whole = self._from_whole_ones(limit) if self._slots.are_empty else None
+        if whole is None:
+            self._open_left()
+        return whole
 
     def _peek(self, slot: OpenSubplan, limit: int) -> Item:
         """Returns the slot's next item; the time that its plan took is not this stage's own."""
@@ -353,15 +364,15 @@ class InterleaveStage(Stage):
         return [opened for opened in (*self._slots.datasets, *self._ahead) if isinstance(opened, OpenSubplan)]
 
 
-def _paces(context: StageContext, meter: Meter) -> NestingPaces:
-    """Returns how much is done at once, which all stages of the operation learn together: of one inside another there are many."""
-    key = (id(meter), NestingPaces)
-    paces: NestingPaces | None = context.learned.get(key)
-    return context.learned.setdefault(key, NestingPaces(context.policy.pace)) if paces is None else paces
+@lower.register
+def _opened(node: Opened, state: State | None, context: StageContext) -> Stage:
+    stage = _interleave(node.cut.node.with_inputs((node.input,)), state, context)
+    stage.begin_with(node.cut.made)
+    return stage
 
 
 @lower.register
-def _interleave(node: FlatMap, state: State | None, context: StageContext) -> Stage:
+def _interleave(node: FlatMap, state: State | None, context: StageContext) -> InterleaveStage:
     cycle, block = 1, ENDLESS
     deterministic = None
     if isinstance(node, Interleave):
@@ -383,7 +394,7 @@ def _interleave(node: FlatMap, state: State | None, context: StageContext) -> St
         block_length=block,
         opening=Opening(node, context, reading.make, reading.there),
         reading=reading,
-        paces=_paces(context, meter),
+        paces=paces_of(context, meter),
         ahead=functools.partial(opened_ahead, gate),
         ordered=gate is None or is_ordered(deterministic, context),
     )

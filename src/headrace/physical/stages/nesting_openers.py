@@ -59,6 +59,7 @@ _AT_ONCE_S: Final = 1e-4
 _BEGUN_S: Final = 5e-4  # most of which stages take, and on a busy machine more than on a quiet one
 _BLOCK_S: Final = 1e-3
 _MOST_STRETCH: Final = 64
+_ALL: Final = 1 << 62
 
 
 class NestingPaces:
@@ -180,6 +181,15 @@ class Openers:
         """Whether it is known that there is no other one."""
         return self._has_ended and self._block is None and self._failure is None and not self._given_back
 
+    def begin_with(self, made: Sequence[Callable[[Opener], Node | Stage | Failure]]) -> None:
+        """Takes in what the function made of the first elements, of which all are at hand; each is told with what opens it."""
+        self._take_in(self._read(_ALL))
+        for plan_of in made:
+            block, rows, at = self.at_hand()
+            opener = Opener(self._index, rows[at], block, at)
+            self._given_back.append(opener.called(plan_of(opener)))
+            self.pass_over(1)
+
     def next(self, limit: int) -> Opener | Failure | None:
         """Returns the next element, a failure in place of one, or None at the end; datasets are wanted for ``limit`` elements."""
         if self._given_back:
@@ -197,13 +207,16 @@ class Openers:
         """Reads elements if none are at hand; returns whether some are, and not a failure or the end."""
         if self._block is None and self._failure is None and not self._has_ended:
             wanted = self._paces.most_openers if self._is_free() else self._paces.openers_for(limit)
-            item = self._read(wanted)
-            if isinstance(item, Block):
-                self._block, self._rows, self._at = item, item.payload.rows(), 0
-                self._paces.read(item)
-            self._failure = item if isinstance(item, Failure) else None
-            self._has_ended = item is None
+            self._take_in(self._read(wanted))
         return self._block is not None
+
+    def _take_in(self, item: Item) -> None:
+        """Takes in what was read, where none is at hand."""
+        if isinstance(item, Block):
+            self._block, self._rows, self._at = item, item.payload.rows(), 0
+            self._paces.read(item)
+        self._failure = item if isinstance(item, Failure) else None
+        self._has_ended = item is None
 
     def at_hand(self) -> tuple[Block, Sequence[Element], int]:
         """Returns the block of which there are some, its elements, and where the next one is."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from headrace.arguments import AUTOTUNE
@@ -17,12 +17,13 @@ from headrace.observe.meter import Meter
 from headrace.physical.at_once import SmallPlans
 from headrace.physical.budget import Ahead
 from headrace.physical.context import OpenThere, StageContext
+from headrace.physical.given import Cut
 from headrace.physical.learned_together import tuned_workers
 from headrace.physical.lower import lower
 from headrace.physical.made import Made, Pieces, is_small
 from headrace.physical.own_time import OwnTime
 from headrace.physical.stage import Stage
-from headrace.physical.stages.nesting_openers import Opener
+from headrace.physical.stages.nesting_openers import NestingPaces, Opener
 from headrace.physical.stages.nesting_turns import Whole
 from headrace.physical.workers.gates import Gate
 from headrace.physical.workers.reading_place import InWorkers, ReadingPlace, reading_place_of
@@ -36,7 +37,7 @@ from headrace.semantics.held_bytes import Holding
 from headrace.semantics.inner_plans import in_run
 from headrace.semantics.nesting import changed_since, made_plan
 
-__all__ = ["OpenSubplan", "Opening", "Reading", "in_workers", "opened_ahead"]
+__all__ = ["OpenSubplan", "Opening", "Reading", "in_workers", "opened_ahead", "paces_of"]
 
 # Makes a reader of what opens a plan, of the position in it, and of the origin, in words, of the element that it was made of.
 MakeReader = Callable[[OpenPlan, Cursor | None, Callable[[], str]], SubplanReader]
@@ -171,6 +172,13 @@ class Opening:
         """Calls the function with an element; returns the plan that it made."""
         return with_timeouts(made_plan(self.node, element), self._timeout_s)
 
+    def begun(self, made: tuple[Node, Sequence[Cut]] | Exception, opener: Opener) -> Node | Stage | Failure:
+        """Returns what was made of an element already, as who opens its dataset takes it."""
+        if isinstance(made, Exception):
+            return self.failed(opener, made)
+        plan, cuts = made
+        return self.small.begun(plan, cuts, opener.index) if cuts else plan
+
     def failed(self, opener: Opener, error: Exception) -> Failure:
         """Makes the failure of an element whose dataset was not to be had."""
         placed = as_element_error(error, stage=self.node.label, origin=opener.origin(), takes_parts=True)
@@ -268,3 +276,10 @@ def _reading_ahead(
         place=place,
         workers=workers,
     )
+
+
+def paces_of(context: StageContext, meter: Meter) -> NestingPaces:
+    """Returns how much is done at once, which all stages of the operation learn together: of one inside another there are many."""
+    key = (id(meter), NestingPaces)
+    paces: NestingPaces | None = context.learned.get(key)
+    return context.learned.setdefault(key, NestingPaces(context.policy.pace)) if paces is None else paces

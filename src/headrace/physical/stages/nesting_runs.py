@@ -14,7 +14,6 @@ from headrace.blocks.origin import Indices, Origin, Within, subset
 from headrace.blocks.payload import Payload
 from headrace.frozen import frozen, mutable
 from headrace.observe.frames import within
-from headrace.physical.given import Cut
 from headrace.physical.stages.made_together import ROOMS, form_of
 from headrace.physical.stages.made_together_forms import Form, made_of
 from headrace.physical.stages.nesting_openers import Opener, Openers
@@ -68,10 +67,10 @@ class DatasetRuns:
                 part = max(len(made.payload), 1) / sum(most[: made.plans])
                 self._let_through = (self._let_through + part) / 2
             _tell(turns, form, len(plans), made.plans)
-            left = range(made.plans, len(plans))
-            openers.give_back(
-                [self._begun(Opener(index + n, None, block, at + n, plans[n]), made.cuts.get(n, ())) for n in left]
-            )
+            for n in range(made.plans, len(plans)):
+                opener = Opener(index + n, None, block, at + n)
+                begun = self._opening.begun((plans[n], made.cuts.get(n, ())), opener)
+                openers.give_back([opener.called(begun)])
         if other is not None:
             openers.give_back([other])
         payload = None if made is None else made.payload
@@ -84,12 +83,6 @@ class DatasetRuns:
         form.let_go()
         ends = None if form.is_even else list(itertools.accumulate(form.lengths))
         return DatasetRun(form, block, at, index, made.plans, ends, payload if len(payload) else None)
-
-    def _begun(self, opener: Opener, cuts: Sequence[Cut]) -> Opener:
-        """Returns an opener with what its dataset became already, where functions were called on elements of it."""
-        if not cuts or not isinstance(opener.plan, Node):
-            return opener
-        return opener.called(self._opening.small.begun(opener.plan, cuts, opener.index))
 
     @within(lambda at: at["block"].origin.describe(at["at"] + len(at["plans"])))
     def _plans(

@@ -8,11 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.laws.running import REFERENCE, Way, assert_same, history, resumed
+from tests.laws.running import REFERENCE, Way, assert_same, elements_of, history, resumed
 
 import headrace as hr
+from headrace.physical.stages.nesting_openers import NestingPaces
+from headrace.physical.stages.nesting_runs import DatasetRun, DatasetRuns
 
 AT_ONCE = Way(hr.Options(seed=7), block_sizes=(1000,))
+
+
+def _with_itself(dataset: hr.Dataset) -> hr.Dataset:
+    return hr.Dataset.zip(dataset, dataset)
+
 
 FUNCTIONS: dict[str, Callable[[int], hr.Dataset]] = {
     "ranges of one length": lambda x: hr.Dataset.range(3),
@@ -108,6 +115,100 @@ FUNCTIONS: dict[str, Callable[[int], hr.Dataset]] = {
     "parts from somewhere": lambda x: hr.Dataset.from_tensor_slices(np.arange(9) + x).skip(x % 5).take(3).batch(2),
     "pairs of several lengths": lambda x: hr.Dataset.zip((hr.Dataset.range(x + 1), hr.Dataset.range(3))),
     "datasets inside": lambda x: hr.Dataset.range(2).flat_map(lambda y: hr.Dataset.range(x % 3).map(lambda z: y + z)),
+    "parts of maps": lambda x: hr.Dataset.range(4).map(lambda y: 12 // (x % 7 + y - 2)).take(x % 3 + 1),
+    "all of maps, and more": lambda x: hr.Dataset.range(3).map(lambda y: [x, y]).take(5).batch(2),
+    "parts of filters": lambda x: hr.Dataset.range(6).filter(lambda y: y % (x % 3 + 1) == 0).skip(x % 3).take(2),
+    "parts of batches of maps": lambda x: hr.Dataset.range(6).map(lambda y: x + y).batch(2).take(2),
+    "numbered maps": lambda x: hr.Dataset.range(x % 3 + 1).map(lambda y: x * y).enumerate(1),
+    "maps of numbered maps that fail": lambda x: (
+        hr.Dataset.range(3)
+        .map(lambda y: 4 // (x + y - 4))
+        .enumerate()
+        .map(lambda number, y: 12 // (number + y - x % 3))
+    ),
+    "maps of batches of filters": lambda x: (
+        hr.Dataset.range(7).filter(lambda y: y % 3 != x % 3).batch(2).map(lambda batch: batch.sum() // (x - 7))
+    ),
+    "filters of batches of filters": lambda x: (
+        hr.Dataset.range(8).filter(lambda y: y % 4 != x % 4).batch(2).filter(lambda batch: batch.sum() % 2 == x % 2)
+    ),
+    "maps of parts of filters that leave nothing": lambda x: (
+        hr.Dataset.range(3).filter(lambda y: x % 4 == 1).skip(1).map(lambda y: x + y)
+    ),
+    "pairs of maps": lambda x: hr.Dataset.zip(
+        hr.Dataset.range(3).map(lambda y: x + y), hr.Dataset.range(3).map(lambda y: 12 // (x % 5 - y))
+    ),
+    "pairs of maps of several lengths": lambda x: hr.Dataset.zip(
+        hr.Dataset.range(x % 4 + 1).map(lambda y: x + y), hr.Dataset.range(3)
+    ),
+    "pairs of filters": lambda x: hr.Dataset.zip(
+        {"b": hr.Dataset.range(4), "a": hr.Dataset.range(4).filter(lambda y: y % 3 == x % 3)}
+    ),
+    "pairs of filters of which one ends first": lambda x: hr.Dataset.zip(
+        hr.Dataset.range(4).filter(lambda y: y % 2 == 0), hr.Dataset.range(4).filter(lambda y: 12 // (x % 6 - y) > 2)
+    ),
+    "maps, twice the same": lambda x: _with_itself(hr.Dataset.range(4).map(lambda y: 12 // (x % 7 - y))),
+    "concatenated maps and filters": lambda x: (
+        hr.Dataset.range(3)
+        .map(lambda y: x - y)
+        .concatenate(hr.Dataset.range(4).filter(lambda y: 12 // (x - y - 2) > 1))
+        .batch(2)
+    ),
+    "datasets inside, some without elements": lambda x: hr.Dataset.range(3).flat_map(
+        lambda y: hr.Dataset.range((x + y) % 3)
+    ),
+    "datasets inside of several lengths": lambda x: hr.Dataset.range(x % 3 + 1).flat_map(
+        lambda y: hr.Dataset.range(y, x % 3 + y + 1)
+    ),
+    "datasets inside that fail to open": lambda x: hr.Dataset.range(4).flat_map(
+        lambda y: hr.Dataset.range(4 // (x - y - 2))
+    ),
+    "datasets inside of two forms": lambda x: hr.Dataset.range(4).flat_map(
+        lambda y: hr.Dataset.range(2) if (x + y) % 5 else hr.Dataset.range(5).shuffle(5, reshuffle_each_iteration=False)
+    ),
+    "datasets inside with filters": lambda x: (
+        hr.Dataset.range(3)
+        .flat_map(lambda y: hr.Dataset.range(4).filter(lambda z: 12 // (z + y - x % 4 - 2) > 2))
+        .batch(2)
+    ),
+    "datasets inside with maps that fail, mapped": lambda x: (
+        hr.Dataset.range(3)
+        .flat_map(lambda y: hr.Dataset.range(3).map(lambda z: 12 // (x % 6 + y - z)))
+        .map(lambda z: 12 // (z - 2))
+    ),
+    "datasets inside of maps that fail": lambda x: (
+        hr.Dataset.range(4).map(lambda y: 6 // (x % 5 - y)).flat_map(lambda y: hr.Dataset.range(abs(y) + 1))
+    ),
+    "datasets inside of texts": lambda x: hr.Dataset.from_tensor_slices(["a b", "c d e", "f"][: x % 3 + 1]).flat_map(
+        lambda text: hr.Dataset.from_tensor_slices(text.split())
+    ),
+    "datasets inside in turns": lambda x: hr.Dataset.range(5).interleave(
+        lambda y: hr.Dataset.range(x % 3 + y % 2 + 1), cycle_length=2, block_length=2
+    ),
+    "datasets inside in turns, in workers": lambda x: hr.Dataset.range(3).interleave(
+        lambda y: hr.Dataset.range(3).map(lambda z: x + y + z), cycle_length=3, num_parallel_calls=2
+    ),
+    "datasets inside in turns, which fail": lambda x: hr.Dataset.range(5).interleave(
+        lambda y: hr.Dataset.range(y % 2 + 2).map(lambda z: 12 // (x + y - 2 * z - 5)), cycle_length=2
+    ),
+    "datasets inside datasets inside": lambda x: hr.Dataset.range(2).flat_map(
+        lambda y: hr.Dataset.range(x % 2 + 1).flat_map(
+            lambda z: hr.Dataset.range(2).map(lambda v: 12 // (x + y - z - v - 3))
+        )
+    ),
+    "datasets inside, some left out": lambda x: (
+        hr.Dataset.range(3).flat_map(lambda y: hr.Dataset.range(x % 2 + 1)).skip(2)
+    ),
+    "datasets inside, the first ones": lambda x: hr.Dataset.range(3).flat_map(lambda y: hr.Dataset.range(2)).take(3),
+    "datasets inside and maps": lambda x: (
+        hr.Dataset.range(2)
+        .flat_map(lambda y: hr.Dataset.range(2))
+        .concatenate(hr.Dataset.range(3).map(lambda y: 12 // (x - y - 3)))
+        .batch(2)
+    ),
+    "datasets inside beside others": lambda x: hr.Dataset.zip(
+        hr.Dataset.range(2).flat_map(lambda y: hr.Dataset.range(2)), hr.Dataset.range(x % 6 + 1)
+    ),
     "sources and failures": lambda x: hr.Dataset.range(4 // (x % 5)),
     "sources and functions": lambda x: hr.Dataset.range(3) if x % 4 else hr.Dataset.range(3).map(lambda y: y + x),
 }
@@ -121,6 +222,41 @@ def test_elements_and_states_are_those_of_each_dataset_by_itself(name: str, cycl
     assert_same(history(dataset, REFERENCE, limit=40)[0], expected)
     for count, state in enumerate(states):
         assert_same(expected[count:], resumed(dataset, state, (AT_ONCE, REFERENCE)[count % 2], limit=40 - count))
+
+
+# Those whose plans have one form, so that each is made together with others.
+OF_ONE_FORM = [
+    "all of maps, and more",
+    "numbered maps",
+    "maps of batches of filters",
+    "filters of batches of filters",
+    "pairs of filters",
+    "concatenated maps and filters",
+    "datasets inside of several lengths",
+    "datasets inside of texts",
+    "datasets inside in turns",
+    "datasets inside in turns, in workers",
+    "datasets inside, some left out",
+    "datasets inside and maps",
+]
+
+
+@pytest.mark.parametrize("name", OF_ONE_FORM)
+def test_datasets_of_one_form_are_made_together(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    made_together = DatasetRuns.next
+
+    def counted(self: DatasetRuns, *arguments: Any) -> DatasetRun | None:
+        run = made_together(self, *arguments)
+        made.append(0 if run is None else run.count)
+        return run
+
+    monkeypatch.setattr(DatasetRuns, "next", counted)
+    monkeypatch.setattr(NestingPaces, "block_s", 1e9)  # or fewer are made together where the machine is busy
+    dataset = hr.Dataset.range(100, 400).flat_map(FUNCTIONS[name]).ignore_errors()
+    assert elements_of(dataset, AT_ONCE, limit=10_000)
+    assert sum(made) > 250
+    assert max(made) > 9
 
 
 @pytest.mark.parametrize("name", ["ranges of several lengths", "texts", "dicts"])
