@@ -20,6 +20,7 @@ __all__ = ["Elementwise"]
 # Functions make such datasets of elements by the thousand.
 _new_map: Final = maker(Map)
 _new_filter: Final = maker(Filter)
+_new_enumerate: Final = maker(Enumerate)
 
 
 class Elementwise(DatasetMixin):
@@ -198,4 +199,4 @@ class Elementwise(DatasetMixin):
             >>> list(hr.Dataset.from_tensor_slices(["a", "b"]).enumerate(start=5))
             [(5, 'a'), (6, 'b')]
         """
-        return self._of(Enumerate(input=self._plan, start=start, name=name))
+        return self._of(_new_enumerate(input=self._plan, start=start, name=name))

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from headrace.dataset.mixin import DatasetMixin
+from headrace.frozen import maker
 from headrace.plan.nesting import FlatMap, Interleave
 
 if TYPE_CHECKING:
     from headrace.dataset.dataset import Dataset
 
 __all__ = ["Nesting"]
+
+# Functions make such datasets of elements by the thousand.
+_new_flat_map: Final = maker(FlatMap)
 
 
 class Nesting(DatasetMixin):
@@ -31,7 +35,7 @@ class Nesting(DatasetMixin):
             >>> list(hr.Dataset.range(3).flat_map(lambda x: hr.Dataset.from_tensors(x).repeat(x)))
             [1, 2, 2]
         """
-        return self._of(FlatMap(input=self._plan, function=map_func, name=name))
+        return self._of(_new_flat_map(input=self._plan, function=map_func, name=name))
 
     def interleave(
         self,

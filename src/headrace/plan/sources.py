@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -34,7 +34,7 @@ from headrace.elements.structure import (
 )
 from headrace.elements.tensor_spec import TensorSpec
 from headrace.errors import InvalidArgumentError
-from headrace.frozen import frozen
+from headrace.frozen import frozen, maker
 from headrace.plan.node import INFINITE_CARDINALITY, Node, Spec
 from headrace.plan.randomness import Randomness
 
@@ -58,7 +58,7 @@ class FromTensors(Node):
             return
         if type(self.element) is np.ndarray and self.element.ndim and self.element.dtype.kind in "biufc":
             # As functions make them by the thousand: the same, without a look for structure.
-            object.__setattr__(self, "element_spec", TensorSpec(self.element.shape, self.element.dtype))
+            object.__setattr__(self, "element_spec", _spec_of_array(self.element.shape, self.element.dtype))
             object.__setattr__(self, "element", read_only_array(self.element))
             return
         object.__setattr__(self, "element_spec", spec_of(self.element))
@@ -102,8 +102,8 @@ class FromTensorSlices(Node):
         """
         texts = _column_of_texts(tensors)
         if texts is not None:
-            whole = TensorSpec(texts.shape, type(tensors[0]))
-            return cls(treedef=LEAF, columns=(texts,), given=whole, name=name)
+            whole = _spec_of_array(texts.shape, type(tensors[0]))  # type: ignore[arg-type]  # every class has a hash
+            return _new_slices(treedef=LEAF, columns=(texts,), given=whole, name=name)
         plain = _plain_arrays(tensors)
         if plain is not None:
             return cls._of_plain(*plain, name=name)
@@ -123,10 +123,12 @@ class FromTensorSlices(Node):
         """Returns the same for arrays of numbers: functions make many such datasets, each of few elements."""
         columns = tuple(map(read_only_array, arrays))
         cls._check_lengths(columns, treedef)
-        return cls(treedef=treedef, columns=columns, name=name)
+        return _new_slices(treedef=treedef, columns=columns, name=name)
 
     @classmethod
     def _check_lengths(cls, columns: tuple[np.ndarray, ...], treedef: TreeDef) -> None:
+        if len(columns) == 1 and columns[0].ndim:
+            return
         lengths = {len(column) if column.ndim else None for column in columns}
         if len(lengths) == 1 and None not in lengths:
             return
@@ -152,6 +154,9 @@ class FromTensorSlices(Node):
         """Shapes and types; the values are the user's own."""
         return {"length": self.cardinality(), "element": str(self.spec())}
 
+
+# Functions make such datasets of elements by the thousand.
+_new_slices: Final = maker(FromTensorSlices)
 
 _NUMBERS: Final = "biufc"  # the kinds of dtypes of which an array is what it seems, and an element's leaf as it is
 _PLAIN_NUMBERS: Final = ({int}, {float}, {bool}, set[type]())
@@ -269,6 +274,11 @@ class Range(Node):
 @functools.lru_cache(maxsize=32)
 def _spec_of_scalars(dtype: np.dtype[Any]) -> TensorSpec:
     return TensorSpec((), dtype)
+
+
+@functools.lru_cache(maxsize=256)
+def _spec_of_array(shape: tuple[int, ...], dtype: Hashable) -> TensorSpec:
+    return TensorSpec(shape, dtype)
 
 
 @frozen(kw_only=True, eq=False)

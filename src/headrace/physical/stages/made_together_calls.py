@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 import time
 from collections.abc import Callable, Sequence
 from types import FunctionType, MethodType
@@ -57,18 +58,41 @@ class _Called(NamedTuple):
     """What functions made of the elements of several plans.
 
     Attributes:
-        links: the operations of each plan.
+        tops: the last operation of each plan.
         taken: the elements of all.
         made: what maps made of those of the first plans.
         plans: how many these are.
         last: what became of some elements of the plan after these, and what is left of it; None where none was called on.
     """
 
-    links: Sequence[Links]
+    tops: Sequence[Map | Filter]
     taken: Payload
     made: list[Element]
     plans: int
     last: tuple[Pieces, Pieces] | None
+
+
+class _Like(NamedTuple):
+    """What an operation is compared with.
+
+    Attributes:
+        kind: its class.
+        is_map: whether it is a map.
+        name: as it was named.
+        function_of: returns its function.
+        function: that of the first plan.
+    """
+
+    kind: type[Any]
+    is_map: bool
+    name: str | None
+    function_of: Callable[[Any], Any]
+    function: Callable[..., Any]
+
+
+def _like(link: Map | Filter) -> _Like:
+    function_of = operator.attrgetter("function" if isinstance(link, Map) else "predicate")
+    return _Like(type(link), isinstance(link, Map), link.name, function_of, link.functions()[0])
 
 
 class CalledForm(Calling):
@@ -76,7 +100,10 @@ class CalledForm(Calling):
 
     def __init__(self, links: Links, form: Form) -> None:
         super().__init__(links[-1], (form,), form.count)
-        self._links = [links]
+        self._links = links  # of the first plan
+        self._likes = [_like(link) for link in reversed(links)]
+        self._tops = [links[-1]]  # of each plan the last one
+        self._functions = [tuple([link.functions()[0] for link in links])]  # and those of all
         self._part = Part(tuple(map(Link.of, links)), 0)
         self._called: _Called | None = None
         # Where there are filters: which elements these let through, of all plans, and where those of each plan end among them.
@@ -96,21 +123,31 @@ class CalledForm(Calling):
         self._most = counts
 
     def takes(self, plan: Any) -> bool:
-        links: list[Any] = []
-        for like in reversed(self._links[0]):
-            if type(plan) is not type(like) or plan.name != like.name or not is_called(plan):
+        below: Any = plan
+        functions: list[Callable[..., Any]] = []
+        for like in self._likes:
+            if type(below) is not like.kind or below.name != like.name:
                 return False
-            if not has_same_code(plan.functions()[0], like.functions()[0]):
+            function = like.function_of(below)
+            if not has_same_code(function, like.function):
                 return False
-            links.append(plan)
-            plan = plan.input
-        if not self.inputs[0].takes(plan):
+            if like.is_map and (below.on_error != "raise" or below.timeout_s is not None):
+                return False
+            functions.append(function)
+            below = below.input
+        form = self.inputs[0]
+        if not form.takes(below):
             return False
-        self._links.append((*reversed(links),))
-        return self.took()
+        functions.reverse()
+        self._functions.append(tuple(functions))
+        self._tops.append(plan)
+        length = form.lengths[-1]
+        self.lengths.append(length)
+        return length == self.lengths[0] or (self.varies and length > 0)
 
     def keep(self, plans: int) -> None:
-        del self._links[plans:]
+        del self._tops[plans:]
+        del self._functions[plans:]
         del self._given[plans:]
         super().keep(plans)
 
@@ -160,7 +197,7 @@ class CalledForm(Calling):
         passed = dict(form.passed([1] * plans))
         self.done = [(form.node, passed[form], own_s, in_s) for form, own_s, in_s in spans]
         each_s = (span_s - inside_s) / len(tally.passed)  # nobody measures them apart
-        for link, elements in zip(self._links[0], tally.passed, strict=True):
+        for link, elements in zip(self._links, tally.passed, strict=True):
             self.done.append((link, elements, inside_s + each_s, inside_s))
             inside_s += each_s
         return self._called.plans
@@ -180,7 +217,7 @@ class CalledForm(Calling):
         whole, payload = payload, some_of_each(payload, self.inputs[0], lengths)
         if not len(payload):
             self._take_in([], lengths)
-            return _Called(list(self._links), payload, [], len(self._links), None)
+            return _Called(list(self._tops), payload, [], len(self._tops), None)
         end_s = time.perf_counter() + most_s
         taken = Taken.of(payload, part)
         loop = loop_of(taken.head, part.kinds, (GENERIC,) * len(part.kinds))
@@ -192,9 +229,8 @@ class CalledForm(Calling):
         number = before = 0
         last: tuple[Pieces, Pieces] | None = None
         plans = 0
-        for number, links in enumerate(self._links):
+        for number, functions in enumerate(self._functions):
             before, made_before, count = len(of_plan), len(made), lengths[number]
-            functions = tuple([link.functions()[0] for link in links])
             rows = itertools.islice(left, count)
             _, _, error = loop.run(
                 rows, next_seen, -1, look, -(-count // look), now_s, until_s, made, fates, functions, ()
@@ -211,7 +247,7 @@ class CalledForm(Calling):
                 break
         tally.add(part, len(of_plan), fates)
         self._take_in(fates, lengths[:plans])
-        return _Called(list(self._links), payload, made, plans, last)
+        return _Called(list(self._tops), payload, made, plans, last)
 
     def _gone_on(
         self, number: int, payload: Payload, broken: Broken, tally: Tally, start_s: float, patience: Patience
@@ -220,7 +256,7 @@ class CalledForm(Calling):
         form = self.inputs[0]
         begin, count = sum(form.lengths[:number]), form.lengths[number]
         block = Block(payload.subset(range(begin, begin + count)), form.cursor(number), form.origin(number))
-        part = Part(tuple(map(Link.of, self._links[number])), 0)
+        part = Part(tuple(map(Link.of, self._links_under(self._tops[number]))), 0)
         pieces, done = gone_on(part, block.slice(0, self._given[number]), broken, tally, start_s, patience)
         return pieces, [block.slice(done, count)] if done < count else []
 
@@ -247,7 +283,7 @@ class CalledForm(Calling):
         called = self._called
         if called is None or number > called.plans:
             return None
-        links = called.links[number]
+        links = self._links_under(called.tops[number])
         if number < called.plans:
             payload = self._elements(called, number)
             made: Pieces = [Block(payload, self.cursor(number), self.origin(number))] if len(payload) else []
@@ -262,6 +298,14 @@ class CalledForm(Calling):
             return called.taken.subset(self._kept[span.start : span.stop])
         return Rows(called.made[span.start : span.stop])
 
+    def _links_under(self, top: Any) -> Links:
+        """Returns the operations of a plan, given the last one."""
+        links: list[Map | Filter] = []
+        for _ in self._links:
+            links.append(top)
+            top = top.input
+        return (*reversed(links),)
+
     def let_go(self) -> None:
         self._called = None
         super().let_go()
@@ -274,12 +318,12 @@ class CalledForm(Calling):
 
 def has_same_code(one: Callable[..., Any], other: Callable[..., Any]) -> bool:
     """Returns whether two functions do the same, perhaps with other values."""
+    if type(one) is FunctionType and type(other) is FunctionType:
+        return one.__code__ is other.__code__ and one.__qualname__ == other.__qualname__
     if one is other:
         return True
     if type(one) is not type(other):
         return False
-    if type(one) is FunctionType:
-        return one.__code__ is other.__code__ and one.__qualname__ == other.__qualname__
     if type(one) is MethodType:
         return has_same_code(one.__func__, other.__func__)  # type: ignore[attr-defined]  # both are methods
     return type(one) is functools.partial and has_same_code(one.func, other.func)  # type: ignore[attr-defined]  # both are partials

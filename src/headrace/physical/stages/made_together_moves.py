@@ -224,11 +224,12 @@ class Joined(Form):
 
     def __init__(self, node: Concatenate, forms: Sequence[Form]) -> None:
         super().__init__(node, forms, sum(form.count for form in forms))
+        self._takers = [form.takes for form in forms]
 
     def takes(self, plan: Any) -> bool:
         if type(plan) is not Concatenate or plan.name != self.node.name or len(plan.datasets) != len(self.inputs):
             return False
-        return all(form.takes(part) for form, part in zip(self.inputs, plan.datasets, strict=True)) and self.took()
+        return all(map(operator.call, self._takers, plan.datasets)) and self.took()
 
     def _length(self, index: int) -> int:
         return sum([form.lengths[index] for form in self.inputs])

@@ -112,6 +112,18 @@ class _Slices(SourceForm):
         # Of each column, and the structure as it was written: of dicts in the order of their keys.
         self._kinds = [(column.dtype, column.shape) for column in node.columns]
         self._written: Any = None if node.treedef is LEAF else _written(node.treedef)
+        self._is_of_texts = _is_of_texts(node)
+
+    def takes(self, plan: Any) -> bool:
+        node: Any = self.node
+        if self._is_of_texts and type(plan) is FromTensorSlices and plan.name == node.name and _is_of_texts(plan):
+            column = plan.columns[0]
+            count = len(column)
+            if column.ndim == 1 == len(self._kinds[0][1]) and 0 < count <= MOST_ELEMENTS:  # all else is alike
+                self._plans.append(plan)
+                self.lengths.append(count)
+                return count == self.lengths[0] or self.varies
+        return super().takes(plan)
 
     def _is_alike(self, plan: Any) -> bool:
         node: Any = self.node

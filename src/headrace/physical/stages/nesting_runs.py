@@ -115,7 +115,8 @@ class DatasetRuns:
                 other = plan
                 break
             plans.append(plan)
-            turns.add(math.ceil(form.lengths[-1] * part))
+            length = form.lengths[-1]
+            turns.add(length if part == 1 else math.ceil(length * part))
             if turns.ready >= limit or time.perf_counter() > end_s:
                 break
         after = None if other is None else _opener(openers, index, len(plans)).called(other)
