@@ -18,7 +18,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Final, ParamSpec, TypeVar, cast, dataclass_transform, overload
 
-__all__ = ["frozen", "maker", "mutable"]
+__all__ = ["frozen", "maker", "mutable", "replaced"]
 
 C = TypeVar("C", bound=type[Any])
 P = ParamSpec("P")
@@ -221,6 +221,28 @@ def maker(cls: Callable[P, T]) -> Callable[P, T]:
     known["_write"] = write
     function = FunctionType(_first_made.__code__, known)
     return cast(Callable[P, T], function)
+
+
+def replaced(one: T, **changes: Any) -> T:
+    """Returns the same with other values in some fields, as ``dataclasses.replace`` does in three times as long.
+
+    It is of a frozen class that checks nothing when its objects are made.
+    """
+    copied, setters = _copying(type(one))  # type: ignore[arg-type]  # every class has a hash
+    other: T = copied(one)
+    for name, value in changes.items():
+        setters[name](other, value)
+    return other
+
+
+@functools.cache
+def _copying(kind: type[Any]) -> tuple[Callable[[Any], Any], dict[str, Callable[[Any, Any], None]]]:
+    """Writes what copies an object of a class, and returns what sets each field past ``__setattr__``."""
+    names = [field.name for field in _fields(kind)[0]]
+    setters = {name: getattr(kind, name).__set__ for name in names}
+    known = {"_new": object.__new__, "_class": kind} | {f"_set_{name}": setters[name] for name in names}
+    lines = ["other = _new(_class)", *[f"_set_{name}(other, one.{name})" for name in names], "return other"]
+    return _compiled(kind, "copied", "one", lines, known), setters
 
 
 def _first_made(*args: Any, **kwargs: Any) -> Any:

@@ -14,7 +14,7 @@ import pytest
 from docs.building.surface import pages
 
 import headrace as hr
-from headrace.frozen import frozen, maker, mutable
+from headrace.frozen import frozen, maker, mutable, replaced
 
 
 @frozen
@@ -221,3 +221,13 @@ def test_what_users_make_no_objects_of_is_declared_so() -> None:
         if name not in public
     ]
     assert others == []
+
+
+def test_an_object_with_other_values_is_what_dataclasses_make_of_it() -> None:
+    one = Position(3, "y", [4])
+    assert replaced(one) == dataclasses.replace(one)
+    assert replaced(one, index=5, name="z") == dataclasses.replace(one, index=5, name="z")
+    assert replaced(one, index=5).parts is one.parts
+    assert one == Position(3, "y")
+    with pytest.raises(KeyError):
+        replaced(one, other=1)

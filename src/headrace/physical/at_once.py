@@ -14,7 +14,6 @@ What always holds:
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import time
 from collections.abc import Callable, Sequence
@@ -25,6 +24,7 @@ import numpy as np
 
 from headrace.blocks.block import Block
 from headrace.errors import InternalError
+from headrace.frozen import replaced
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.given import Cut, GivenStage, TakesLong
@@ -51,6 +51,7 @@ __all__ = [
     "makes_at_once",
     "only_block",
     "whole",
+    "without_prefetch",
 ]
 
 # Makes all elements of a node: (node, what is being made, for how many elements there is room) -> pieces, or None where it cannot.
@@ -108,7 +109,7 @@ def _learned(kind: type[Node]) -> Case | None:
     return _cases[kind]
 
 
-def _without_prefetch(plan: Node) -> Node:
+def without_prefetch(plan: Node) -> Node:
     """Returns what a prefetch reads: nothing is read ahead inside a task, which has one thread."""
     while type(plan) is Prefetch:
         plan = plan.input
@@ -125,7 +126,7 @@ class SmallPlans:
 
     def __init__(self, context: StageContext, opener: Node | None = None) -> None:
         within = context.within if opener is None else (*context.within, opener.label)
-        self._context = dataclasses.replace(context, within=within)
+        self._context = replaced(context, within=within)
         self._outer, self._opener = context, opener
         self._inside: dict[tuple[object, ...], SmallPlans] = {}
         # Of operations as they were written: the label of each node, which names its meter, takes longer to find. The value
@@ -139,7 +140,7 @@ class SmallPlans:
             plan: as the function made it.
             room: on how many elements functions may be called.
         """
-        plan = _without_prefetch(plan)
+        plan = without_prefetch(plan)
         if type(plan) not in _MODULES:
             return None
         making = Making(room, self.patience)
@@ -213,7 +214,7 @@ class SmallPlans:
 
     def _within(self, plan: Node) -> StageContext:
         """Returns the context of the operations of a plan, as its function made it."""
-        return dataclasses.replace(self._context, opened=plan) if self._opener is not None else self._context
+        return replaced(self._context, opened=plan) if self._opener is not None else self._context
 
 
 def _key_of(node: Node) -> tuple[object, ...] | None:
@@ -263,7 +264,7 @@ class Making:
 
     def of(self, node: Node, room: int) -> Pieces | None:
         """Returns all elements of a node that has at most ``room``; None where that is not known, or it has no case."""
-        node = _without_prefetch(node)
+        node = without_prefetch(node)
         case = _cases.get(type(node)) or _learned(type(node))
         if case is None:
             return None

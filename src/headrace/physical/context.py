@@ -10,7 +10,7 @@ from headrace.blocks.block import Block, BlockOrFailure
 from headrace.blocks.cursor import State
 from headrace.caching.store import Filled
 from headrace.elements.structure import Element
-from headrace.frozen import frozen
+from headrace.frozen import frozen, replaced
 from headrace.observe.decisions import Decisions
 from headrace.observe.meter import Meter
 from headrace.physical.budget import Ahead, Budget
@@ -96,17 +96,17 @@ class StageContext(RunContext):
 
     def replaying(self) -> Self:
         """Returns the context upstream of an operation that reads its input again when it is restored."""
-        return self if self.replayed else dataclasses.replace(self, replayed=True)
+        return self if self.replayed else replaced(self, replayed=True)
 
     def without_workers(self) -> Self:
         """Returns the context of stages that run within one thread: inside a task, or only to look something up."""
-        return self if self.gates is None else dataclasses.replace(self, gates=None)
+        return self if self.gates is None else replaced(self, gates=None)
 
     def for_subplan(self, plan: Node, *, opener: Node, index: int) -> Self:
         """Returns the context of the plan that ``opener`` made of its element with that index, which is read inside a task."""
         inside = RunContext.for_subplan(self, plan, opener=opener, index=index).without_workers()
         # Its functions are new with each element: to send them would take longer than to call them.
-        return inside if self.elsewhere is None else dataclasses.replace(inside, elsewhere=None)
+        return inside if self.elsewhere is None else replaced(inside, elsewhere=None)
 
     def pace(self, meter: Meter, **bounds: Any) -> Pace:
         """Returns how much is asked for at once by the operation that has that meter; in the streams of a plan, which read alike, its stages learn together."""

@@ -9,7 +9,7 @@ from typing import Final, Self, TypeVar
 from headrace.blocks.cursor import State
 from headrace.caching.store import Filled
 from headrace.errors import InvalidArgumentError
-from headrace.frozen import frozen
+from headrace.frozen import frozen, replaced
 from headrace.observe.failures import Failures
 from headrace.observe.meter import Meter
 from headrace.plan.buffering import Cache
@@ -67,7 +67,7 @@ class Seeds:
         """Returns the seeds with which a cache was filled."""
         drawn = dict(zip(node.above.unseeded, filled.seeds, strict=False))
         entropy = self.entropy if filled.entropy is None else filled.entropy
-        return dataclasses.replace(self, drawn=self.drawn | drawn, entropy=entropy)
+        return replaced(self, drawn=self.drawn | drawn, entropy=entropy)
 
     def within(self, plan: Node) -> Seeds:
         """Returns the seeds for a plan that a function made."""
@@ -75,7 +75,7 @@ class Seeds:
         if not unseeded:
             return self
         fresh = {found.entropy: derived_seed(self.entropy, index) for index, found in enumerate(unseeded)}
-        return dataclasses.replace(self, drawn=self.drawn | fresh)
+        return replaced(self, drawn=self.drawn | fresh)
 
     def seed_of(self, drawing: Node) -> int:
         """Returns the seed of one random operation.
@@ -155,15 +155,15 @@ class RunContext:
 
     def for_stream(self, stream: int) -> Self:
         """Returns the context of one stream of a plan that is dealt to ranks: what is random there is its own."""
-        return dataclasses.replace(self, stream=stream, rank=None)
+        return replaced(self, stream=stream, rank=None)
 
     def of_all_streams(self) -> Self:
         """Returns the context of what all streams read alike."""
-        return dataclasses.replace(self, stream=None)
+        return replaced(self, stream=None)
 
     def for_repeat(self, turn: int) -> Self:
         """Returns the context of one turn of a repeat."""
-        return dataclasses.replace(self, epoch=(*self.epoch, turn))
+        return replaced(self, epoch=(*self.epoch, turn))
 
     def for_input(self, inputs: Sequence[Node], index: int) -> Self:
         """Returns the context of one dataset among several.
@@ -177,11 +177,11 @@ class RunContext:
 
     def upstream_of_shard(self, shard: Shard) -> Self:
         """Returns the context of what a shard reads, which all shards must have in one order."""
-        return self if shard.num_shards == 1 else dataclasses.replace(self, sharded_by=shard)
+        return self if shard.num_shards == 1 else replaced(self, sharded_by=shard)
 
     def for_cache(self, node: Cache, filled: Filled) -> Self:
         """Returns the context of what a cache is filled with."""
-        return dataclasses.replace(
+        return replaced(
             self,
             epoch=filled.epoch,
             seeds=self.seeds.filling(node, filled),
@@ -201,11 +201,11 @@ class RunContext:
 
     def upstream_of_maps(self, count: int) -> Self:
         """Returns the context of the input of ``count`` maps in a row."""
-        return dataclasses.replace(self, downstream_maps=self.downstream_maps + count)
+        return replaced(self, downstream_maps=self.downstream_maps + count)
 
     def for_subplan(self, plan: Node, *, opener: Node, index: int) -> Self:
         """Returns the context of the plan that ``opener`` made of its element with that index."""
-        return dataclasses.replace(
+        return replaced(
             self,
             seeds=self.seeds.within(plan),
             epoch=(*self.epoch, index),

@@ -98,7 +98,7 @@ class _Held(Form):
 
 
 def form_of(plan: Node) -> Form | None:
-    """Returns the form of a plan, with that plan taken; None where such plans are not made together."""
+    """Returns the form of a plan that does not end in a prefetch, with that plan taken; None where such plans are not made together."""
     form = _form(plan)
     if form is not None:
         form.vary()

@@ -25,7 +25,7 @@ from headrace.blocks.payload import Payload, Rows
 from headrace.elements.structure import Element
 from headrace.frozen import frozen, mutable
 from headrace.observe.frames import within
-from headrace.physical.at_once import MOST_ELEMENTS, SmallPlans
+from headrace.physical.at_once import MOST_ELEMENTS, SmallPlans, without_prefetch
 from headrace.physical.given import Cut, OpenedSome
 from headrace.physical.stages.made_together_calls import has_same_code
 from headrace.physical.stages.made_together_forms import Calling, Form, OpenersOrigin, made_of
@@ -155,6 +155,7 @@ class Nested(Calling):
                     made.append(error)
                     return self._took(inner, _Opened(payload, ends, plans, made))
                 made.append(plan)
+                plan = without_prefetch(plan)
                 if inner is None:
                     inner = self._form_of(plan)
                 elif not inner.takes(plan):

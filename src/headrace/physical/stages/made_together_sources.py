@@ -168,7 +168,7 @@ class _Ones(SourceForm):
 
 
 def _is_of_texts(node: FromTensorSlices) -> bool:
-    return node.treedef is LEAF and node.given is not None and node.given.dtype in (str, bytes)
+    return node.treedef.is_leaf() and node.given is not None and node.given.dtype in (str, bytes)
 
 
 def is_same(one: TreeDef, other: TreeDef) -> bool:

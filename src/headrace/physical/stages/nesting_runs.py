@@ -14,6 +14,7 @@ from headrace.blocks.origin import Indices, Origin, Within, subset
 from headrace.blocks.payload import Payload
 from headrace.frozen import frozen, mutable
 from headrace.observe.frames import within
+from headrace.physical.at_once import without_prefetch
 from headrace.physical.stages.made_together import ROOMS, form_of
 from headrace.physical.stages.made_together_forms import Form, made_of
 from headrace.physical.stages.nesting_openers import Opener, Openers
@@ -103,7 +104,7 @@ class DatasetRuns:
                 other = opening.failed(_opener(openers, index, len(plans)), error)
                 break
             if form is None:
-                form = form_of(plan)
+                form = form_of(without_prefetch(plan))
                 calls = 0 if form is None else form.calls
                 if form is None or calls > room:
                     self._misses -= form is not None  # there will be more room
@@ -111,7 +112,7 @@ class DatasetRuns:
                     break
                 most = min(most, form.most_plans, max(1, ROOMS * room // calls) if calls else most)
                 part = self._let_through if form.leaves_out else 1
-            elif not form.takes(plan):
+            elif not form.takes(without_prefetch(plan)):
                 other = plan
                 break
             plans.append(plan)

@@ -15,7 +15,7 @@ from headrace.blocks.origin import Indices, Within, subset
 from headrace.blocks.payload import Rows
 from headrace.frozen import frozen, mutable
 from headrace.observe.frames import within
-from headrace.physical.at_once import SmallPlans
+from headrace.physical.at_once import SmallPlans, without_prefetch
 from headrace.physical.context import StageContext
 from headrace.physical.given import Cut
 from headrace.physical.input_history import GroupOrigin, InputRuns, ReadOrigin
@@ -212,10 +212,10 @@ class GroupRun:
         if isinstance(plan, Failure):
             return False
         if self._form is None:
-            self._form = self._form_of(plan)
+            self._form = self._form_of(without_prefetch(plan))
             if self._form is None:
                 return False
-        elif not self._form.takes(plan):
+        elif not self._form.takes(without_prefetch(plan)):
             return False
         self.groups.append(full)
         self._plans.append(plan)

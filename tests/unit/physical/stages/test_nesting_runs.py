@@ -209,6 +209,11 @@ FUNCTIONS: dict[str, Callable[[int], hr.Dataset]] = {
     "datasets inside beside others": lambda x: hr.Dataset.zip(
         hr.Dataset.range(2).flat_map(lambda y: hr.Dataset.range(2)), hr.Dataset.range(x % 6 + 1)
     ),
+    "maps, read ahead": lambda x: hr.Dataset.range(3).map(lambda y: 12 // (x - y - 3)).prefetch(2),
+    "texts of an array": lambda x: hr.Dataset.from_tensor_slices(np.array(["a", "é", "c"][: x % 3 + 1], object)),
+    "texts of arrays of two shapes": lambda x: hr.Dataset.from_tensor_slices(
+        [["a", "b"]] * (x % 3 + 1) if x % 4 else ["a", "b", "c"]
+    ),
     "sources and failures": lambda x: hr.Dataset.range(4 // (x % 5)),
     "sources and functions": lambda x: hr.Dataset.range(3) if x % 4 else hr.Dataset.range(3).map(lambda y: y + x),
 }
@@ -234,6 +239,8 @@ OF_ONE_FORM = [
     "concatenated maps and filters",
     "datasets inside of several lengths",
     "datasets inside of texts",
+    "maps, read ahead",
+    "texts of an array",
     "datasets inside in turns",
     "datasets inside in turns, in workers",
     "datasets inside, some left out",
