@@ -47,6 +47,9 @@ class EnumerateStage(Stage):
         """Returns the position before the element with this number."""
         return CountedCursor("index", number, self.inputs[0].cursor_at(number))
 
+    def _is_spent(self) -> bool:
+        return self.inputs[0].is_spent
+
     def _pull(self, limit: int) -> Item:
         item = self._read(self.inputs[0], limit)
         if item is None:

@@ -81,6 +81,9 @@ class UnbatchStage(Stage):
         self._unopened: Block | None = None  # elements that are taken apart one by one
         self._slices: Block | None = None
 
+    def _is_spent(self) -> bool:
+        return self._slices is None and self._unopened is None and not self._drop and self.inputs[0].is_spent
+
     def _pull(self, limit: int) -> Item:
         while self._slices is None:
             if self._unopened is not None:

@@ -57,6 +57,9 @@ class TakeStage(Stage):
         """Returns the position before the element with this number."""
         return CountedCursor("taken", number, self.inputs[0].cursor_at(number))
 
+    def _is_spent(self) -> bool:
+        return self._taken >= self._count or self.inputs[0].is_spent
+
     def _pull(self, limit: int) -> Item:
         left = self._count - self._taken
         if left <= 0:

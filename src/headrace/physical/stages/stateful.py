@@ -74,6 +74,11 @@ class StatefulStage(Stage):
         self._failure: Failure | None = None  # comes before the others
         self._ended = ended
 
+    def _is_spent(self) -> bool:
+        if self._ended:
+            return True
+        return self._block is None and self._failure is None and self._op.ends_well and self.inputs[0].is_spent
+
     def _pull(self, limit: int) -> Item:
         while not self._ended:
             if self._failure is not None:

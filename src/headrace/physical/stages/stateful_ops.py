@@ -66,7 +66,13 @@ class Ran(NamedTuple):
 
 
 class StatefulOp(Protocol):
-    """What is remembered from element to element."""
+    """What is remembered from element to element.
+
+    Attributes:
+        ends_well: whether nothing is wrong with an end, whenever it comes.
+    """
+
+    ends_well: bool
 
     @property
     def memory(self) -> Memory:
@@ -99,6 +105,8 @@ class _Ended:
 
 class TakeWhileOp:
     """Ends at the first element for which the predicate is false."""
+
+    ends_well = True
 
     def __init__(self, node: TakeWhile, state: State | None) -> None:
         self._predicate = node.predicate
@@ -171,6 +179,8 @@ _MOST_SURPRISES: Final = 4
 
 class ScanOp:
     """Hands a state from element to element."""
+
+    ends_well = True
 
     def __init__(self, node: Scan, state: State | None, *, probed: int) -> None:
         self._function = node.function
@@ -297,6 +307,8 @@ class _Seen:
 
 class AssertCardinalityOp:
     """Counts."""
+
+    ends_well = False
 
     def __init__(self, node: AssertCardinality, state: State | None) -> None:
         self._wanted = node.wanted
