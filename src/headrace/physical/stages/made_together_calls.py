@@ -105,6 +105,7 @@ class CalledForm(Calling):
         self._tops = [links[-1]]  # of each plan the last one
         self._functions = [tuple([link.functions()[0] for link in links])]  # and those of all
         self._part = Part(tuple(map(Link.of, links)), 0)
+        self.leaves_out = self.leaves_out or bool(self._part.filters)
         self._called: _Called | None = None
         # Where there are filters: which elements these let through, of all plans, and where those of each plan end among them.
         self._kept = np.empty(0, np.int64)
@@ -112,11 +113,6 @@ class CalledForm(Calling):
         self._most: Sequence[int] | None = None  # on how many elements of each plan they are called, where not on all
         self._given = list(self.lengths)  # how many these are, once they are called
         self.done: list[Done] = []
-
-    @property
-    def leaves_out(self) -> bool:
-        """Whether there are filters among its operations, or before them."""
-        return bool(self._part.filters) or super().leaves_out
 
     def call_on_first(self, counts: Sequence[int]) -> None:
         """Has maps be called on so many elements of each plan alone, as nobody takes more; of plans taken later the counts come later, too."""

@@ -37,17 +37,23 @@ class Form:
         node: of the plan that was taken first.
         inputs: the forms of what it reads.
         lengths: how many elements each plan gives; before functions were called that may leave some out, how many at most.
+        leaves_out: whether it is known only once functions were called how many elements plans give.
+        grows: whether plans may give more than ``lengths`` says, before that.
         varies: whether plans are taken that give another number of elements than the first one.
         is_held: whether its elements are those of the windows, which others see as well.
     """
 
     is_held = False
     varies = False
+    leaves_out: bool
+    grows: bool
 
     def __init__(self, node: Node, inputs: Sequence[Form], count: int) -> None:
         self.node = node
         self.inputs = inputs
         self.lengths = [count]
+        self.leaves_out = any(form.leaves_out for form in inputs)
+        self.grows = any(form.grows for form in inputs)
 
     @property
     def count(self) -> int:
@@ -100,16 +106,6 @@ class Form:
     def calls(self) -> int:
         """On how many elements of the first plan functions are called, as far as that is known."""
         return sum([calling.count for calling in self.callings])
-
-    @property
-    def leaves_out(self) -> bool:
-        """Whether it is known only once functions were called how many elements plans give."""
-        return any(form.leaves_out for form in self.inputs)
-
-    @property
-    def grows(self) -> bool:
-        """Whether plans may give more elements than ``lengths`` says, before functions were called."""
-        return any(form.grows for form in self.inputs)
 
     def cuts(self, number: int) -> list[Cut]:
         """Returns what functions were called on of one of the plans, outermost operations alone, the first one of the plan first."""

@@ -123,7 +123,7 @@ class Zipped(Form):
             return False
         if not all(map(operator.call, self._takers, plan.datasets)) or not self.took():
             return False
-        return all(form.lengths[-1] == self.lengths[-1] for form in self._calling)
+        return not self._calling or all(form.lengths[-1] == self.lengths[-1] for form in self._calling)
 
     def _length(self, index: int) -> int:
         return min([form.lengths[index] for form in self.inputs])

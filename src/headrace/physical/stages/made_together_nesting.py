@@ -76,6 +76,7 @@ class Nested(Calling):
 
     def __init__(self, node: FlatMap, form: Form, form_of: Callable[[Node], Form | None]) -> None:
         super().__init__(node, (form,), form.count)
+        self.leaves_out = self.grows = True
         self._nodes = [node]
         self._form_of = form_of
         self._cycle_length, self._block_length = _turn_of(node)
@@ -100,14 +101,6 @@ class Nested(Calling):
     def keep(self, plans: int) -> None:
         del self._nodes[plans:]
         super().keep(plans)
-
-    @property
-    def grows(self) -> bool:
-        return True
-
-    @property
-    def leaves_out(self) -> bool:
-        return True
 
     # ------------------------------------------------------------------ making
 

@@ -81,7 +81,10 @@ class Opening:
     ) -> None:
         self.node = node
         self._context = context.without_workers()  # once, and not for each of them
-        self._timeout_s = context.options.timeout_s
+        # Calls the function with an element; returns the plan that it made.
+        self.plan_of: Callable[[Element], Node] = functools.partial(made_plan, node)
+        if context.options.timeout_s is not None:
+            self.plan_of = functools.partial(_timed_plan, node, context.options.timeout_s)
         self._make_reader = make_reader
         self._there = there
         self.small = SmallPlans(self._context, node)
@@ -168,10 +171,6 @@ class Opening:
         except Exception as error:  # noqa: BLE001 - a user's function may raise anything
             return self.failed(opener, error)
 
-    def plan_of(self, element: Element) -> Node:
-        """Calls the function with an element; returns the plan that it made."""
-        return with_timeouts(made_plan(self.node, element), self._timeout_s)
-
     def begun(self, made: tuple[Node, Sequence[Cut]] | Exception, opener: Opener) -> Node | Stage | Failure:
         """Returns what was made of an element already, as who opens its dataset takes it."""
         if isinstance(made, Exception):
@@ -199,6 +198,10 @@ class Opening:
             return lower(plan, saved, inside)
         except Exception as error:  # noqa: BLE001 - what is asked of the user's objects may raise anything
             return self.failed(opener, error)
+
+
+def _timed_plan(node: FlatMap, timeout_s: float, element: Element) -> Node:
+    return with_timeouts(made_plan(node, element), timeout_s)
 
 
 # What is read ahead may take longer than a block that somebody waits for: files are parsed by the megabyte, which is

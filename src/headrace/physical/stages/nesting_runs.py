@@ -21,6 +21,7 @@ from headrace.physical.stages.nesting_openers import Opener, Openers
 from headrace.physical.stages.nesting_opening import Opening
 from headrace.physical.stages.nesting_turns import Whole
 from headrace.physical.stages.nesting_visits import Turns
+from headrace.plan.buffering import Prefetch
 from headrace.plan.node import Node
 
 __all__ = ["DatasetRun", "DatasetRuns"]
@@ -103,8 +104,9 @@ class DatasetRuns:
             except Exception as error:  # noqa: BLE001 - a user's function may raise anything
                 other = opening.failed(_opener(openers, index, len(plans)), error)
                 break
+            shown = without_prefetch(plan) if type(plan) is Prefetch else plan
             if form is None:
-                form = form_of(without_prefetch(plan))
+                form = form_of(shown)
                 calls = 0 if form is None else form.calls
                 if form is None or calls > room:
                     self._misses -= form is not None  # there will be more room
@@ -112,13 +114,15 @@ class DatasetRuns:
                     break
                 most = min(most, form.most_plans, max(1, ROOMS * room // calls) if calls else most)
                 part = self._let_through if form.leaves_out else 1
-            elif not form.takes(without_prefetch(plan)):
+            elif not form.takes(shown):
                 other = plan
                 break
             plans.append(plan)
             length = form.lengths[-1]
             turns.add(length if part == 1 else math.ceil(length * part))
-            if turns.ready >= limit or time.perf_counter() > end_s:
+            # Else a few that are left would be made together by themselves, which costs as much as the others.
+            is_enough = turns.ready >= limit and most - len(plans) > len(plans) // 2
+            if is_enough or time.perf_counter() > end_s:
                 break
         after = None if other is None else _opener(openers, index, len(plans)).called(other)
         openers.pass_over(len(plans) + (other is not None))
