@@ -237,12 +237,13 @@ def made_of(form: Form, plans: int, openers: OpenersOrigin, small: SmallPlans, m
         most_s: how long the functions of an operation may be called on their elements.
     """
     form.keep(plans)
-    count, cuts = plans, {}
+    count = plans
+    cuts: dict[int, list[Cut]] = {}
     for place, calling in enumerate(form.callings):
         called = _called_of(calling, openers, small, most_s)
         if calling.done:
             small.count(calling.done, form.node, place)
-        cuts.update({number: form.cuts(number) for number in range(called, count)})
+        _keep_cuts(form, range(called, count), cuts)
         form.keep(called)
         count = called
         if not count:
@@ -251,9 +252,16 @@ def made_of(form: Form, plans: int, openers: OpenersOrigin, small: SmallPlans, m
         form.settle()
     payload = form.elements(small)
     if payload is None:
-        cuts.update({number: form.cuts(number) for number in range(count)})
+        _keep_cuts(form, range(count), cuts)
         return MadeTogether(0, None, cuts)
     return MadeTogether(count, payload, cuts)
+
+
+def _keep_cuts(form: Form, plans: range, cuts: dict[int, list[Cut]]) -> None:
+    for number in plans:
+        found = form.cuts(number)
+        if found:
+            cuts[number] = found
 
 
 def _called_of(calling: Calling, openers: OpenersOrigin, small: SmallPlans, most_s: float) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -116,6 +117,10 @@ class NestingPaces:
         self._elements.observe(given, seconds, 0)
 
 
+def _has_plan(opener: Opener) -> bool:
+    return isinstance(opener.plan, Node)
+
+
 class Openers:
     """Reads the elements that open datasets.
 
@@ -173,8 +178,12 @@ class Openers:
         return bool(self._given_back)
 
     def give_back(self, openers: Sequence[Opener]) -> None:
-        """Takes back those that were given last, with which the function was called; none that were given back before are left."""
-        self._given_back.extend(openers)
+        """Takes back those that were given last, with which the function was called."""
+        self._given_back.extendleft(reversed(openers))
+
+    def with_plans(self) -> list[Opener]:
+        """Returns the next ones as far as their plans are known, and nothing became of these yet."""
+        return [*itertools.takewhile(_has_plan, self._given_back)]
 
     @property
     def have_ended(self) -> bool:
@@ -184,11 +193,12 @@ class Openers:
     def begin_with(self, made: Sequence[Callable[[Opener], Node | Stage | Failure]]) -> None:
         """Takes in what the function made of the first elements, of which all are at hand; each is told with what opens it."""
         self._take_in(self._read(_ALL))
-        for plan_of in made:
-            block, rows, at = self.at_hand()
-            opener = Opener(self._index, rows[at], block, at)
-            self._given_back.append(opener.called(plan_of(opener)))
-            self.pass_over(1)
+        if not made:
+            return
+        block, rows, at = self.at_hand()
+        openers = [Opener(self._index + number, rows[number], block, at + number) for number in range(len(made))]
+        self.pass_over(len(made))
+        self.give_back([opener.called(plan_of(opener)) for opener, plan_of in zip(openers, made, strict=True)])
 
     def next(self, limit: int) -> Opener | Failure | None:
         """Returns the next element, a failure in place of one, or None at the end; datasets are wanted for ``limit`` elements."""
@@ -224,7 +234,11 @@ class Openers:
         return self._block, self._rows, self._at
 
     def pass_over(self, count: int) -> None:
-        """Goes on after so many of those that are at hand."""
+        """Goes on after so many of those that are at hand, or of those that were given back where some were."""
+        if self._given_back:
+            for _ in range(count):
+                self._given_back.popleft()
+            return
         self._index += count
         self._at += count
         if self._at == len(self._rows):

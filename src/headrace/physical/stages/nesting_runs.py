@@ -7,16 +7,17 @@ import itertools
 import math
 import time
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.origin import Indices, Origin, Within, subset
 from headrace.blocks.payload import Payload
+from headrace.elements.structure import Element
 from headrace.frozen import frozen, mutable
 from headrace.observe.frames import within
 from headrace.physical.at_once import without_prefetch
 from headrace.physical.stages.made_together import ROOMS, form_of
-from headrace.physical.stages.made_together_forms import Form, made_of
+from headrace.physical.stages.made_together_forms import Form, MadeTogether, made_of
 from headrace.physical.stages.nesting_openers import Opener, Openers
 from headrace.physical.stages.nesting_opening import Opening
 from headrace.physical.stages.nesting_turns import Whole
@@ -41,6 +42,9 @@ class DatasetRuns:
         self._opening = opening
         self._misses = 0
         self._let_through = 1.0  # what part of the elements that filters might let through they do
+        self._goes_on = (
+            False  # whether those that were not made the last time may be made together, without the first one
+        )
 
     @property
     def may_be(self) -> bool:
@@ -57,24 +61,20 @@ class DatasetRuns:
             room: on how many elements of one dataset functions may be called.
             most_s: how long the function may be called, again and again, and then functions on the elements of its datasets.
         """
-        block, _, at = openers.at_hand()
-        index = openers.index
+        coming = self._coming(openers, limit - turns.total)
+        if coming is None:
+            return None
         with self._opening.own_time:
-            form, plans, other = self._plans(openers, turns, limit, room, most_s)
+            form, plans, other = self._plans(coming, turns, limit, room, most_s)
+        openers.pass_over(len(plans) + (other is not None))
+        left = [] if other is None else [other]
         made = None
         if form is not None:
-            most = form.lengths[: len(plans)]
-            made = made_of(form, len(plans), (block.origin, at), self._opening.small, most_s)
-            if made.payload is not None and form.leaves_out:
-                part = max(len(made.payload), 1) / sum(most[: made.plans])
-                self._let_through = (self._let_through + part) / 2
+            made = self._made(form, plans, coming, most_s)
             _tell(turns, form, len(plans), made.plans)
-            for n in range(made.plans, len(plans)):
-                opener = Opener(index + n, None, block, at + n)
-                begun = self._opening.begun((plans[n], made.cuts.get(n, ())), opener)
-                openers.give_back([opener.called(begun)])
-        if other is not None:
-            openers.give_back([other])
+            left = [self._begun(coming, number, plans[number], made) for number in range(made.plans, len(plans))] + left
+            self._goes_on = bool(made.plans or made.cuts)  # else they have no form together, after all
+        openers.give_back(left)
         payload = None if made is None else made.payload
         if payload is None or (other is not None and len(plans) == 1):
             self._misses += 1
@@ -84,25 +84,50 @@ class DatasetRuns:
             return None
         form.let_go()
         ends = None if form.is_even else list(itertools.accumulate(form.lengths))
-        return DatasetRun(form, block, at, index, made.plans, ends, payload if len(payload) else None)
+        payload = payload if len(payload) else None
+        return DatasetRun(form, coming.block, coming.at, coming.first, made.plans, ends, payload)
 
-    @within(lambda at: at["block"].origin.describe(at["at"] + len(at["plans"])))
+    def _coming(self, openers: Openers, wanted: int) -> _Coming | None:
+        """Returns what opens the next datasets; None where the next one is made by itself."""
+        if not openers.have_plans:
+            if not openers.fill(max(1, wanted)):
+                return None
+            block, rows, at = openers.at_hand()
+            return _Coming(block, at, openers.index, rows, None)
+        known = openers.with_plans() if self._goes_on else []
+        if len(known) < 2:
+            return None
+        return _Coming(known[0].block, known[0].at, known[0].index, (), known)
+
+    def _made(self, form: Form, plans: list[Node], coming: _Coming, most_s: float) -> MadeTogether:
+        most = form.lengths[: len(plans)]
+        made = made_of(form, len(plans), (coming.block.origin, coming.at), self._opening.small, most_s)
+        if made.payload is not None and form.leaves_out:
+            part = max(len(made.payload), 1) / sum(most[: made.plans])
+            self._let_through = (self._let_through + part) / 2
+        return made
+
+    def _begun(self, coming: _Coming, number: int, plan: Node, made: MadeTogether) -> Opener:
+        """Returns one of those that were not made together, with what became of its dataset already."""
+        opener = coming.opener(number)
+        return opener.called(self._opening.begun((plan, made.cuts.get(number, ())), opener))
+
+    @within(lambda at: at["coming"].block.origin.describe(at["coming"].at + len(at["plans"])))
     def _plans(
-        self, openers: Openers, turns: Turns, limit: int, room: int, most_s: float
+        self, coming: _Coming, turns: Turns, limit: int, room: int, most_s: float
     ) -> tuple[Form | None, list[Node], Opener | None]:
         """Calls the function with elements; returns plans of one form, and the element after them of which it made another one."""
-        block, rows, at = openers.at_hand()  # noqa: RUF059 - the mark above reads where it is
-        index, opening = openers.index, self._opening
         form: Form | None = None
         plans: list[Node] = []
         other: Node | Failure | None = None
         part = 1.0
-        most, end_s = len(rows) - at, time.perf_counter() + most_s
+        plan_of, rows, at, known = self._opening.plan_of, coming.rows, coming.at, coming.known
+        most, end_s = len(rows) - at if known is None else len(known), time.perf_counter() + most_s
         while len(plans) < most:
             try:
-                plan = opening.plan_of(rows[at + len(plans)])
+                plan: Any = plan_of(rows[at + len(plans)]) if known is None else known[len(plans)].plan
             except Exception as error:  # noqa: BLE001 - a user's function may raise anything
-                other = opening.failed(_opener(openers, index, len(plans)), error)
+                other = self._opening.failed(coming.opener(len(plans)), error)
                 break
             shown = without_prefetch(plan) if type(plan) is Prefetch else plan
             if form is None:
@@ -124,15 +149,30 @@ class DatasetRuns:
             is_enough = turns.ready >= limit and most - len(plans) > len(plans) // 2
             if is_enough or time.perf_counter() > end_s:
                 break
-        after = None if other is None else _opener(openers, index, len(plans)).called(other)
-        openers.pass_over(len(plans) + (other is not None))
-        return form, plans, after
+        return form, plans, None if other is None else coming.opener(len(plans), other)
 
 
-def _opener(openers: Openers, index: int, number: int) -> Opener:
-    """Returns one of the elements that are at hand, of which the first one opens the dataset with this index."""
-    block, rows, at = openers.at_hand()
-    return Opener(index + number, rows[at + number], block, at + number)
+class _Coming(NamedTuple):
+    """What opens the next datasets.
+
+    Attributes:
+        block: with the elements.
+        at: where the first of them is in it.
+        first: the index of the dataset that it opens.
+        rows: the elements of the block.
+        known: them with what the function made of each, where it was called with all.
+    """
+
+    block: Block
+    at: int
+    first: int
+    rows: Sequence[Element]
+    known: Sequence[Opener] | None
+
+    def opener(self, number: int, plan: Node | Failure | None = None) -> Opener:
+        """Returns one of them, with what the function made of it."""
+        element = self.rows[self.at + number] if self.known is None else self.known[number].element
+        return Opener(self.first + number, element, self.block, self.at + number, plan)
 
 
 def _tell(turns: Turns, form: Form, plans: int, count: int) -> None:
