@@ -302,7 +302,7 @@ class InterleaveStage(Stage):
         if is_enough or not self._reads_here:
             return False
         left = max(1, limit - taken.turns.total)
-        if self._runs.may_be:
+        if self._runs.may_be and (self._openers.have_plans or self._openers.fill(left)):
             run = self._made_together(taken.turns, limit, max(left, self._paces.room))
             if run is not None:
                 taken.add(run)

@@ -61,7 +61,7 @@ class DatasetRuns:
             room: on how many elements of one dataset functions may be called.
             most_s: how long the function may be called, again and again, and then functions on the elements of its datasets.
         """
-        coming = self._coming(openers, limit - turns.total)
+        coming = self._coming(openers)
         if coming is None:
             return None
         with self._opening.own_time:
@@ -87,11 +87,9 @@ class DatasetRuns:
         payload = payload if len(payload) else None
         return DatasetRun(form, coming.block, coming.at, coming.first, made.plans, ends, payload)
 
-    def _coming(self, openers: Openers, wanted: int) -> _Coming | None:
-        """Returns what opens the next datasets; None where the next one is made by itself."""
+    def _coming(self, openers: Openers) -> _Coming | None:
+        """Returns what opens the next datasets, of which some are at hand; None where the next one is made by itself."""
         if not openers.have_plans:
-            if not openers.fill(max(1, wanted)):
-                return None
             block, rows, at = openers.at_hand()
             return _Coming(block, at, openers.index, rows, None)
         known = openers.with_plans() if self._goes_on else []
