@@ -5,9 +5,8 @@ the form, and those that follow are compared with it: the same operations with t
 sources in memory. They are made operation by operation over the elements of all, as ``at_once`` does it for one plan, and what comes out is the same.
 
 What always holds:
-- Functions are called before anything else is made of a form (``made_together_calls``), so where it cannot be made after all, each of its plans
-  can still be made by itself.
-- All plans of a form give the same number of elements, unless it was said that they may vary; and at least one, where no filter leaves it out.
+- What functions were called on goes into what a plan becomes by itself, where it cannot be made with others after all.
+- Each plan of a form gives at least one element, as far as is known before functions are called; they may differ in how many.
 """
 
 from __future__ import annotations
@@ -99,20 +98,13 @@ class _Held(Form):
 
 def form_of(plan: Node) -> Form | None:
     """Returns the form of a plan that does not end in a prefetch, with that plan taken; None where such plans are not made together."""
-    form = _form(plan)
-    if form is not None:
-        form.vary()
-    return form
-
-
-def _form(plan: Node) -> Form | None:
     build = _FORMS.get(type(plan))
     return build(plan) if build is not None else None
 
 
 def _uncalled(plan: Node) -> Form | None:
     """Returns the form of a plan of which no element is called on that may be left out, or is there several times."""
-    form = _form(plan)
+    form = form_of(plan)
     return None if form is None or form.callings else form
 
 
@@ -130,17 +122,17 @@ def _called(node: Map | Filter) -> Form | None:
     while is_called(below):
         links.append(below)
         below = below.input
-    form = _form(below) if links else None
+    form = form_of(below) if links else None
     return None if form is None else CalledForm((*reversed(links),), form)
 
 
 def _batched(node: Batch) -> Form | None:
-    form = _form(node.input)
+    form = form_of(node.input)
     return Batched(node, form) if form is not None and _makes_some(node, form) else None
 
 
 def _combined(node: PaddedBatch | RaggedBatch) -> Form | None:
-    form = _form(node.input)
+    form = form_of(node.input)
     return Combined(node, form) if form is not None and _makes_some(node, form) else None
 
 
@@ -150,14 +142,14 @@ def _makes_some(node: Batch, form: Form) -> bool:
 
 
 def _taken(node: Take) -> Form | None:
-    form = _form(node.input) if node.count >= 1 else None
+    form = form_of(node.input) if node.count >= 1 else None
     if form is None or (form.callings and not (isinstance(form, CalledForm) and not form.leaves_out)):
         return None
     return Taken(node, form)
 
 
 def _skipped(node: Skip) -> Form | None:
-    form = _form(node.input)
+    form = form_of(node.input)
     return Skipped(node, form) if form is not None and 0 <= node.count < form.count else None
 
 
@@ -177,17 +169,17 @@ def _joined(node: Concatenate) -> Form | None:
 
 
 def _all(plans: Sequence[Node]) -> list[Form] | None:
-    forms = [form for plan in plans if (form := _form(plan)) is not None]
+    forms = [form for plan in plans if (form := form_of(plan)) is not None]
     return forms if len(forms) == len(plans) else None
 
 
 def _enumerated(node: Enumerate) -> Form | None:
-    form = _form(node.input)
+    form = form_of(node.input)
     return None if form is None else Enumerated(node, form)
 
 
 def _nested(node: FlatMap) -> Form | None:
-    form = _form(node.input) if is_nested(node) else None
+    form = form_of(node.input) if is_nested(node) else None
     return None if form is None else Nested(node, form, form_of)
 
 

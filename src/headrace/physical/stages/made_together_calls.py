@@ -137,9 +137,8 @@ class CalledForm(Calling):
         functions.reverse()
         self._functions.append(tuple(functions))
         self._tops.append(plan)
-        length = form.lengths[-1]
-        self.lengths.append(length)
-        return length == self.lengths[0] or (self.varies and length > 0)
+        self.lengths.append(form.lengths[-1])
+        return True
 
     def keep(self, plans: int) -> None:
         del self._tops[plans:]

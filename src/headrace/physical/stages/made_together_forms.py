@@ -39,12 +39,10 @@ class Form:
         lengths: how many elements each plan gives; before functions were called that may leave some out, how many at most.
         leaves_out: whether it is known only once functions were called how many elements plans give.
         grows: whether plans may give more than ``lengths`` says, before that.
-        varies: whether plans are taken that give another number of elements than the first one.
         is_held: whether its elements are those of the windows, which others see as well.
     """
 
     is_held = False
-    varies = False
     leaves_out: bool
     grows: bool
 
@@ -57,19 +55,13 @@ class Form:
 
     @property
     def count(self) -> int:
-        """How many elements the first plan gives, and each other one where they do not vary."""
+        """How many elements the first plan gives."""
         return self.lengths[0]
 
     @property
     def is_even(self) -> bool:
         """Whether all plans give as many."""
-        return not self.varies or self.lengths.count(self.lengths[0]) == len(self.lengths)
-
-    def vary(self) -> None:
-        """Takes plans that give another number of elements, as well, where it can."""
-        self.varies = True
-        for form in self.inputs:
-            form.vary()
+        return self.lengths.count(self.lengths[0]) == len(self.lengths)
 
     def takes(self, plan: Any) -> bool:
         """Takes another plan if it has this form; where it has not, the parts of it that were taken are dropped by ``keep``."""
@@ -79,7 +71,7 @@ class Form:
         """Takes in that each input took what the next plan reads; returns whether it gives as many elements as it may."""
         length = self._length(len(self.lengths))
         self.lengths.append(length)
-        return length == self.lengths[0] or (self.varies and length > 0)
+        return length > 0
 
     def _length(self, index: int) -> int:
         """Returns how many elements one of the plans gives, given how many its inputs do."""

@@ -169,7 +169,7 @@ class Enumerated(Form):
 
 
 class Repeated(Form):
-    """The elements of a dataset again and again, any number of times where that may vary."""
+    """The elements of a dataset again and again, in each plan any number of times."""
 
     def __init__(self, node: Repeat, form: Form) -> None:
         self._times: list[int] = [node.count or 1]

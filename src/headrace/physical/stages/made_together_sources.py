@@ -32,7 +32,7 @@ class SourceForm(Form):
         if type(plan) is not type(self.node) or plan.name != self.node.name or not self._is_alike(plan):
             return False
         count = self._count_of(plan)
-        if count != self.lengths[0] and not (self.varies and 0 < count <= MOST_ELEMENTS):
+        if not 0 < count <= MOST_ELEMENTS:
             return False
         self._plans.append(plan)
         self.lengths.append(count)
@@ -122,7 +122,7 @@ class _Slices(SourceForm):
             if column.ndim == 1 == len(self._kinds[0][1]) and 0 < count <= MOST_ELEMENTS:  # all else is alike
                 self._plans.append(plan)
                 self.lengths.append(count)
-                return count == self.lengths[0] or self.varies
+                return True
         return super().takes(plan)
 
     def _is_alike(self, plan: Any) -> bool:
