@@ -175,6 +175,12 @@ class Stage:
     def _is_spent(self) -> bool:
         return False
 
+    @property
+    def _has_spent_source(self) -> bool:
+        """The same of its input, where that is a source: who asks each other in a chain of thousands needs too much of C's stack."""
+        source = self.inputs[0]
+        return not source.inputs and source.is_spent
+
     def _pull(self, limit: int) -> Item:
         """Returns the same, or a longer block where that is easier: what is more than ``limit`` waits for the next pull."""
         raise NotImplementedError

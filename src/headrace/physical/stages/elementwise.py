@@ -48,7 +48,7 @@ class EnumerateStage(Stage):
         return CountedCursor("index", number, self.inputs[0].cursor_at(number))
 
     def _is_spent(self) -> bool:
-        return self.inputs[0].is_spent
+        return self._has_spent_source
 
     def _pull(self, limit: int) -> Item:
         item = self._read(self.inputs[0], limit)

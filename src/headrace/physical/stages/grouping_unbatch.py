@@ -82,7 +82,7 @@ class UnbatchStage(Stage):
         self._slices: Block | None = None
 
     def _is_spent(self) -> bool:
-        return self._slices is None and self._unopened is None and not self._drop and self.inputs[0].is_spent
+        return self._slices is None and self._unopened is None and not self._drop and self._has_spent_source
 
     def _pull(self, limit: int) -> Item:
         while self._slices is None:

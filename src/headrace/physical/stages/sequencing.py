@@ -58,7 +58,7 @@ class TakeStage(Stage):
         return CountedCursor("taken", number, self.inputs[0].cursor_at(number))
 
     def _is_spent(self) -> bool:
-        return self._taken >= self._count or self.inputs[0].is_spent
+        return self._taken >= self._count or self._has_spent_source
 
     def _pull(self, limit: int) -> Item:
         left = self._count - self._taken

@@ -77,7 +77,7 @@ class StatefulStage(Stage):
     def _is_spent(self) -> bool:
         if self._ended:
             return True
-        return self._block is None and self._failure is None and self._op.ends_well and self.inputs[0].is_spent
+        return self._block is None and self._failure is None and self._op.ends_well and self._has_spent_source
 
     def _pull(self, limit: int) -> Item:
         while not self._ended:
