@@ -18,11 +18,12 @@ import importlib
 import time
 from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, FunctionType, ModuleType
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
 from headrace.blocks.block import Block
+from headrace.clock import Clock
 from headrace.errors import InternalError
 from headrace.frozen import replaced
 from headrace.observe.meter import Meter
@@ -39,8 +40,11 @@ from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
 from headrace.plan.node import Node
 from headrace.plan.quiet import MOST_ELEMENTS
 from headrace.plan.sequencing import Concatenate, Repeat, Skip, Take
-from headrace.plan.sources import FromTensors, FromTensorSlices, Range
+from headrace.plan.sources import FromGenerator, FromTensors, FromTensorSlices, Range
 from headrace.plan.windowing import WindowContents
+
+if TYPE_CHECKING:
+    from headrace.physical.loops.taking import Taking
 
 __all__ = [
     "INDICES",
@@ -71,6 +75,7 @@ _MODULES: Final[dict[type[Node], str]] = {
     Range: "sources",
     FromTensorSlices: "sources",
     FromTensors: "sources",
+    FromGenerator: "generators",
     WindowContents: "windowing",
     Map: "calls",
     Filter: "calls",
@@ -143,7 +148,7 @@ class SmallPlans:
         plan = without_prefetch(plan)
         if type(plan) not in _MODULES:
             return None
-        making = Making(room, self.patience)
+        making = Making(room, self.patience, self)
         found: Pieces | Stage | None
         try:
             found = making.of(plan, MOST_ELEMENTS)
@@ -163,6 +168,23 @@ class SmallPlans:
         """Returns how long functions may be called from now on."""
         now_s, until_s, rows_a_look = self._context.policy.loops.patience()
         return Patience(now_s, until_s, min(rows_a_look, _ROWS_A_LOOK))
+
+    @property
+    def clock(self) -> Clock:
+        """By which it is known how long functions take."""
+        return self._context.policy.clock
+
+    def taking(self, node: FromGenerator) -> Taking:
+        """Returns what takes the elements of a generator: generators of one name learn together, which is nothing but speed."""
+        learned = self._context.learned
+        name = getattr(node.generator, "__qualname__", None)
+        key = ("taking", self._context.within, node.name, name, node.signature is None)
+        taking: Taking | None = learned.get(key)
+        if taking is None:
+            from headrace.physical.loops.taking import Taking  # what few plans need
+
+            taking = learned.setdefault(key, Taking(self._context.policy.loops, takes_lists=node.signature is None))
+        return taking
 
     def begun(self, plan: Node, cuts: Sequence[Cut], index: int | None = None) -> Stage:
         """Returns a stage that begins with what became of a plan's first elements.
@@ -243,12 +265,14 @@ class Making:
     Args:
         room: on how many elements functions may be called.
         patience: says how long functions may be called from then on.
+        small: whose plan it is; None where it is nobody's, and no generator is run.
     """
 
-    __slots__ = ("_begin", "_inside_s", "_patience", "done", "has_called", "room")
+    __slots__ = ("_begin", "_inside_s", "_patience", "done", "has_called", "room", "small")
 
-    def __init__(self, room: int, patience: Callable[[], Patience]) -> None:
+    def __init__(self, room: int, patience: Callable[[], Patience], small: SmallPlans | None = None) -> None:
         self.room = room
+        self.small = small
         self._begin = patience
         self._patience: Patience | None = None
         self.done: list[Done] = []

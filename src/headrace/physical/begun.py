@@ -10,7 +10,7 @@ from headrace.blocks.cursor import State
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
-from headrace.physical.given import Cut, GivenStage, OpenedSome, TakesLong
+from headrace.physical.given import Cut, GivenStage, MakeStage, OpenedSome, TakesLong
 from headrace.physical.lower import lower
 from headrace.physical.made import Pieces
 from headrace.physical.stage import Item, Stage
@@ -24,10 +24,10 @@ _ANY_NUMBER: Final = 1 << 62
 
 @frozen(kw_only=True, eq=False)
 class _Given(Node):
-    """Stands for what is there of an operation's elements."""
+    """Stands for what is there of an operation's elements, or what makes a stage of them."""
 
     op: ClassVar[str] = "given"
-    pieces: Pieces
+    pieces: Pieces | MakeStage
 
 
 @frozen(kw_only=True, eq=False)
@@ -77,6 +77,8 @@ def _with_one(plan: Node, cut: Cut) -> Node | None:
 def _going_on(plan: Node, cut: Cut) -> Node:
     if isinstance(cut, OpenedSome):
         return Opened(input=_Given(pieces=[] if cut.openers is None else [cut.openers]), cut=cut)
+    if plan is cut.of:  # a source, whose stage has what was made
+        return _Given(pieces=cut.left)
     return _Begun(input=_with_left(plan, cut), made=cut.made)
 
 
@@ -88,8 +90,8 @@ def _with_left(plan: Node, cut: TakesLong) -> Node:
 
 
 @lower.register
-def _given(node: _Given, _state: State | None, _context: StageContext) -> Stage:
-    return GivenStage(node.pieces)
+def _given(node: _Given, _state: State | None, context: StageContext) -> Stage:
+    return GivenStage(node.pieces) if isinstance(node.pieces, list) else node.pieces(context)
 
 
 @lower.register

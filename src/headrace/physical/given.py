@@ -9,16 +9,19 @@ from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import IndexCursor
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
+from headrace.physical.context import StageContext
 from headrace.physical.made import Pieces
 from headrace.physical.stage import Item, Stage
 from headrace.plan.elementwise import Filter, Map
 from headrace.plan.nesting import FlatMap
 from headrace.plan.node import Node
 from headrace.plan.quiet import MOST_ELEMENTS
+from headrace.plan.sources import FromGenerator
 
-__all__ = ["Cut", "GivenStage", "OpenedSome", "TakesLong", "as_stage"]
+__all__ = ["Cut", "GivenStage", "MakeStage", "OpenedSome", "TakesLong", "as_stage"]
 
 _START: Final = IndexCursor(0)
+MakeStage = Callable[[StageContext], Stage]
 
 
 class TakesLong(Exception):  # noqa: N818 - no error: what was made so far, and what is left to do
@@ -27,16 +30,18 @@ class TakesLong(Exception):  # noqa: N818 - no error: what was made so far, and 
     Args:
         node: the operation.
         made: what became of the first elements.
-        left: what the others are made of.
-        of: what gave these; None: the operation's input.
+        left: what the others are made of, or what makes a stage of them in a context.
+        of: what gave these; None: the operation's input, or a source itself.
     """
 
-    def __init__(self, node: Map | Filter, made: Pieces, left: Pieces, of: Node | None = None) -> None:
+    def __init__(
+        self, node: Map | Filter | FromGenerator, made: Pieces, left: Pieces | MakeStage, of: Node | None = None
+    ) -> None:
         super().__init__()
         self.node = node
         self.made = made
         self.left = left
-        self.of = node.input if of is None else of
+        self.of = (node.inputs or (node,))[0] if of is None else of
 
 
 @frozen(eq=False)

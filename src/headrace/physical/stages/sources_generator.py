@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from headrace.blocks.block import Block, Failure
-from headrace.blocks.cursor import State
+from headrace.blocks.cursor import Cursor, State
 from headrace.blocks.origin import IndexOrigin
 from headrace.blocks.payload import Payload, Rows
 from headrace.clock import Clock
@@ -198,6 +198,24 @@ class GeneratorRun:
             return None
         return own_state_of(iterator, self.label)
 
+    def goes_on(self, iterator: Iterator[Any], taken: list[Any], error: Exception | None, *, is_over: bool) -> None:
+        """Takes over a generator that somebody else has begun.
+
+        Args:
+            iterator: gives what comes next.
+            taken: its first elements, as they were taken.
+            error: why there is no element after those.
+            is_over: whether it has ended.
+        """
+        self._iterator, self._rest, self._behind, self._is_over = iterator, taken, error, is_over
+
+    def cursor(self, back: int = 0) -> Cursor:
+        """Returns the position of the next element, or of one before it."""
+        if self._iterator is None:  # so as it was saved
+            saved = self._saved
+            return _GeneratorCursor(saved["index"], saved.get("own"), saved.get("skip", 0))
+        return _GeneratorCursor(self.index - back, self.own_state())
+
     def state(self) -> State:
         """Writes down the position of the next element."""
         if self._iterator is None or self._closed:
@@ -218,15 +236,29 @@ class GeneratorRun:
 
 
 class GeneratorStage(Stage):
-    """What a user's generator yields."""
+    """What a user's generator yields.
 
-    def __init__(self, node: FromGenerator, meter: Meter, state: State | None, taking: Taking, clock: Clock) -> None:
-        saved = state or {"index": 0}
-        super().__init__(meter, (), _GeneratorCursor(saved["index"], saved.get("own"), saved.get("skip", 0)))
-        self._run = GeneratorRun(node, state, taking, clock)
+    Args:
+        run: of the generator.
+        first: its first elements, where some were taken already.
+        raised: what it raised after those.
+    """
+
+    def __init__(
+        self,
+        node: FromGenerator,
+        meter: Meter,
+        run: GeneratorRun,
+        first: Block | None = None,
+        raised: Exception | None = None,
+    ) -> None:
+        back = int(raised is not None)
+        super().__init__(meter, (), run.cursor(back=back) if first is None else first.cursor)
+        self._surplus = first
+        self._run = run
         self._node = node
         self._ended = False
-        self._raised: Exception | None = None
+        self._raised = raised
 
     def _is_spent(self) -> bool:
         return self._ended and self._raised is None
@@ -273,4 +305,4 @@ class _GeneratorCursor:
 def _generator(node: FromGenerator, state: State | None, context: StageContext) -> Stage:
     meter, policy = context.meter(node), context.policy
     taking = context.learned.setdefault((id(meter), Taking), Taking(policy.loops, takes_lists=node.signature is None))
-    return GeneratorStage(node, meter, state, taking, policy.clock)
+    return GeneratorStage(node, meter, GeneratorRun(node, state, taking, policy.clock))
