@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,57 @@ SOURCES: dict[str, Source] = {
     "texts": lambda n: hr.Dataset.from_tensor_slices(["é" * (n % 3), "b", b"c"]),
     "one": lambda n: hr.Dataset.from_tensors((n, np.arange(n % 3))),
     "a generator": lambda n: hr.Dataset.from_generator(lambda: iter(range(n % 4))),
+    "a generator of arrays": lambda n: hr.Dataset.from_generator(lambda: _filled_again(n % 4)),
+    "a generator that fails": lambda n: hr.Dataset.from_generator(lambda: _failing(n % 4)),
+    "a generator with a signature": lambda n: hr.Dataset.from_generator(
+        lambda: iter([n, n + 1, 2.5, n][n % 3 :]), output_signature=hr.TensorSpec((), np.int32)
+    ),
+    "a generator of many": lambda n: hr.Dataset.from_generator(range, args=(10 * (n % 4),)),
+    "a generator that says where it is": lambda n: hr.Dataset.from_generator(lambda: Counted(n % 4)),
+    "the first of a generator": lambda n: hr.Dataset.from_generator(lambda: itertools.count(n)).take(n % 4),
+    "the first that fit": lambda n: hr.Dataset.from_generator(
+        lambda: itertools.cycle([n, 0.5, n + 1]), output_signature=hr.TensorSpec((), np.int32)
+    ).take(n % 4),
     "without end": lambda n: hr.Dataset.counter(n).take(n % 4),
 }
+
+
+def _filled_again(count: int) -> Iterator[np.ndarray]:
+    """Yields one array again and again, with other contents."""
+    array = np.zeros(2, np.int64)
+    for number in range(count):
+        array += number
+        yield array
+
+
+def _failing(count: int) -> Iterator[int]:
+    yield from range(count)
+    raise Failing("no more")
+
+
+class Counted:
+    """An iterator that has a state of its own."""
+
+    def __init__(self, count: int) -> None:
+        self.at, self.count = 0, count
+
+    def __iter__(self) -> Iterator[int]:
+        return self
+
+    def __next__(self) -> int:
+        if self.at == self.count:
+            raise StopIteration
+        self.at += 1
+        return self.at
+
+    def state_dict(self) -> dict[str, int]:
+        """Says how many it gave."""
+        return {"at": self.at}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """Goes on there."""
+        self.at = state["at"]
+
 
 _COUNTS = range(-1, 5)
 _SIZES = range(1, 5)

@@ -268,7 +268,7 @@ class Making:
         small: whose plan it is; None where it is nobody's, and no generator is run.
     """
 
-    __slots__ = ("_begin", "_inside_s", "_patience", "done", "has_called", "room", "small")
+    __slots__ = ("_begin", "_inside_s", "_patience", "done", "first", "has_called", "room", "small")
 
     def __init__(self, room: int, patience: Callable[[], Patience], small: SmallPlans | None = None) -> None:
         self.room = room
@@ -277,6 +277,7 @@ class Making:
         self._patience: Patience | None = None
         self.done: list[Done] = []
         self.has_called = False  # functions, so that it is too late for stages
+        self.first: int | None = None  # of the generator that comes next, how many elements are read at most
         self._inside_s = 0.0
 
     @property
@@ -313,6 +314,14 @@ class Making:
             return self.of(node, room)
         finally:
             self.room = kept
+
+    def first_of(self, node: FromGenerator, count: int, room: int) -> Pieces | None:
+        """Returns the first elements of a generator, which is left then."""
+        self.first = count
+        try:
+            return self.of(node, room)
+        finally:
+            self.first = None
 
     def passed_again(self, since: int, times: int) -> None:
         """Has what was done after so many others count that often: its elements come again without being made again."""

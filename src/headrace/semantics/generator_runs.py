@@ -32,9 +32,10 @@ def started_generator(node: FromGenerator, saved: State) -> Iterator[Any]:
             # A copy, for it may keep it, and change it.
             iterator.load_state_dict(own.value() if isinstance(own, OwnState) else copy.deepcopy(own))
             return _skipped(node.label, iterator, saved.get("skip", 0))
-        if saved["index"]:
-            message = "%s: the generator is run again, and its first %d elements dropped"
-            LOG.warning(message, node.label, saved["index"])
+        if not saved["index"]:
+            return iterator  # type: ignore[no-any-return]  # what `iter` returns
+        message = "%s: the generator is run again, and its first %d elements dropped"
+        LOG.warning(message, node.label, saved["index"])
         return _skipped(node.label, iterator, saved["index"])
     except StopIteration as stop:  # out of the call that makes the iterator, whose end it is not
         raise RuntimeError("the generator raised StopIteration") from stop

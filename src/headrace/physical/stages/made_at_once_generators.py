@@ -25,9 +25,10 @@ def _generator(node: FromGenerator, making: Making, room: int) -> Pieces | None:
     try:
         if run.own_state() is None:  # or each block of its elements begins with one
             cursor = run.cursor()
-            rows, error = run.next_elements(room, may_join=False, is_stacked=False)
+            wanted = room if making.first is None else min(making.first, room)
+            rows, error = run.next_elements(wanted, may_join=False, is_stacked=False)
             made = Block(rows, cursor, IndexOrigin(range(len(rows)))) if len(rows) else None
-            if error is None and run.has_ended:
+            if error is None and (run.has_ended or len(rows) == making.first):
                 run.close()
                 return [] if made is None else [made]
     except BaseException:

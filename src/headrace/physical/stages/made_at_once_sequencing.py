@@ -16,7 +16,7 @@ from headrace.physical.made import Pieces
 from headrace.physical.stages.sequencing import SkippedCursor, SkipStage, TakeStage, TurnCursor
 from headrace.plan.node import Node
 from headrace.plan.sequencing import Concatenate, Repeat, Skip, Take
-from headrace.plan.sources import FromTensors
+from headrace.plan.sources import FromGenerator, FromTensors
 from headrace.plan.windowing import WindowContents
 
 __all__ = ["RepeatedCursor", "gives_what_is_held"]
@@ -24,7 +24,10 @@ __all__ = ["RepeatedCursor", "gives_what_is_held"]
 
 @makes_at_once(Take)
 def _take(node: Take, making: Making, room: int) -> Pieces | None:
-    pieces = making.unread(node.input, room)
+    if type(node.input) is FromGenerator and node.count > 0:
+        pieces = making.first_of(node.input, node.count, room)
+    else:
+        pieces = making.unread(node.input, room)
     if not pieces or node.count < 0:
         return pieces
     block = only_block(pieces)

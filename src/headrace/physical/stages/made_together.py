@@ -25,6 +25,7 @@ from headrace.physical.made import MOST_BYTES
 from headrace.physical.stages.made_together_batches import Batched, Combined
 from headrace.physical.stages.made_together_calls import CalledForm, is_called
 from headrace.physical.stages.made_together_forms import Form
+from headrace.physical.stages.made_together_generators import GeneratorForm
 from headrace.physical.stages.made_together_moves import Enumerated, Joined, Repeated, Skipped, Taken, Zipped
 from headrace.physical.stages.made_together_nesting import Nested, is_nested
 from headrace.physical.stages.made_together_sources import ones, ranges, slices
@@ -35,7 +36,7 @@ from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
 from headrace.plan.nesting import FlatMap, Interleave
 from headrace.plan.node import Node
 from headrace.plan.sequencing import Concatenate, Repeat, Skip, Take
-from headrace.plan.sources import FromTensors, FromTensorSlices, Range
+from headrace.plan.sources import FromGenerator, FromTensors, FromTensorSlices, Range
 from headrace.plan.windowing import WindowContents
 from headrace.semantics.window_contents import WindowBlock
 
@@ -143,9 +144,9 @@ def _makes_some(node: Batch, form: Form) -> bool:
 
 def _taken(node: Take) -> Form | None:
     form = form_of(node.input) if node.count >= 1 else None
-    if form is None or (form.callings and not (isinstance(form, CalledForm) and not form.leaves_out)):
-        return None
-    return Taken(node, form)
+    if form is None or not form.callings or isinstance(form, GeneratorForm):
+        return None if form is None else Taken(node, form)
+    return Taken(node, form) if isinstance(form, CalledForm) and not form.leaves_out else None
 
 
 def _skipped(node: Skip) -> Form | None:
@@ -169,7 +170,8 @@ def _joined(node: Concatenate) -> Form | None:
 
 
 def _all(plans: Sequence[Node]) -> list[Form] | None:
-    forms = [form for plan in plans if (form := form_of(plan)) is not None]
+    # Generators of one plan would be run before those of the plans ahead of it have ended.
+    forms = [form for plan in plans if (form := form_of(plan)) is not None and not form.reads]
     return forms if len(forms) == len(plans) else None
 
 
@@ -184,6 +186,7 @@ def _nested(node: FlatMap) -> Form | None:
 
 
 _FORMS: Final[dict[type[Node], Callable[[Any], Form | None]]] = {
+    FromGenerator: GeneratorForm,
     FromTensors: ones,
     FromTensorSlices: slices,
     Range: ranges,

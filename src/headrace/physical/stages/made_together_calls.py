@@ -169,7 +169,7 @@ class CalledForm(Calling):
         origin = self.inputs[0].origin(index)
         return origin.subset(self._offsets(index)) if self._part.filters else origin
 
-    def call(self, openers: OpenersOrigin, small: SmallPlans, most_s: float) -> int:
+    def call(self, openers: OpenersOrigin, small: SmallPlans, room: int, most_s: float) -> int:
         """Calls the functions of all plans that were taken; returns for how many of them all calls returned in time."""
         start_s = time.perf_counter()
         form = self.inputs[0]

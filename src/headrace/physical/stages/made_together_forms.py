@@ -90,6 +90,16 @@ class Form:
             form.keep(plans)
 
     @property
+    def reads(self) -> bool:
+        """Whether generators are run."""
+        return any(form.reads for form in self.inputs)
+
+    @property
+    def lacks_room(self) -> bool:
+        """Whether generators did not end because there is room for too few elements yet."""
+        return any(form.lacks_room for form in self.inputs)
+
+    @property
     def callings(self) -> list[Calling]:
         """Those that call functions on elements, each after those that it reads."""
         return [calling for form in self.inputs for calling in form.callings]
@@ -185,12 +195,13 @@ class Calling(Form):
         """Itself, and before it those that it reads."""
         return [*super().callings, self]
 
-    def call(self, openers: OpenersOrigin, small: SmallPlans, most_s: float) -> int:
+    def call(self, openers: OpenersOrigin, small: SmallPlans, room: int, most_s: float) -> int:
         """Calls the functions of all plans that were taken; returns for how many of them all calls returned in time.
 
         Args:
             openers: where the elements came from that opened them.
             small: what makes such plans.
+            room: how many elements of a plan there may be, where that is not known before.
             most_s: for how long another plan may be begun.
         """
         raise NotImplementedError
@@ -218,7 +229,9 @@ class MadeTogether(NamedTuple):
     cuts: Mapping[int, Sequence[Cut]]
 
 
-def made_of(form: Form, plans: int, openers: OpenersOrigin, small: SmallPlans, most_s: float) -> MadeTogether:
+def made_of(
+    form: Form, plans: int, openers: OpenersOrigin, small: SmallPlans, room: int, most_s: float
+) -> MadeTogether:
     """Makes the elements of the first of so many plans.
 
     Args:
@@ -226,13 +239,14 @@ def made_of(form: Form, plans: int, openers: OpenersOrigin, small: SmallPlans, m
         plans: as many as it took and may be made together.
         openers: where the elements came from that opened them.
         small: counts what their operations do.
+        room: how many elements of each there may be that generators yield.
         most_s: how long the functions of an operation may be called on their elements.
     """
     form.keep(plans)
     count = plans
     cuts: dict[int, list[Cut]] = {}
     for place, calling in enumerate(form.callings):
-        called = _called_of(calling, openers, small, most_s)
+        called = _called_of(calling, openers, small, room, most_s)
         if calling.done:
             small.count(calling.done, form.node, place)
         _keep_cuts(form, range(called, count), cuts)
@@ -256,9 +270,9 @@ def _keep_cuts(form: Form, plans: range, cuts: dict[int, list[Cut]]) -> None:
             cuts[number] = found
 
 
-def _called_of(calling: Calling, openers: OpenersOrigin, small: SmallPlans, most_s: float) -> int:
+def _called_of(calling: Calling, openers: OpenersOrigin, small: SmallPlans, room: int, most_s: float) -> int:
     try:
-        return calling.call(openers, small, most_s)
+        return calling.call(openers, small, room, most_s)
     except Exception:  # noqa: BLE001 - an element's own methods may raise anything; each by itself finds out which of them
         return 0
 

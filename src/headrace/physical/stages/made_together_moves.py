@@ -24,6 +24,7 @@ from headrace.physical.stages.made_at_once_combining import side_by_side
 from headrace.physical.stages.made_at_once_sequencing import RepeatedCursor, gives_what_is_held
 from headrace.physical.stages.made_together_calls import CalledForm
 from headrace.physical.stages.made_together_forms import Form, picked_runs, some_of_each
+from headrace.physical.stages.made_together_generators import GeneratorForm
 from headrace.physical.stages.made_together_sources import is_same
 from headrace.physical.stages.sequencing import SkippedCursor, TurnCursor
 from headrace.plan.combining import Zip
@@ -71,7 +72,7 @@ class Taken(_Cut):
 
     def __init__(self, node: Take, form: Form) -> None:
         super().__init__(node, form, min(node.count, form.count))
-        if isinstance(form, CalledForm):
+        if isinstance(form, (CalledForm, GeneratorForm)):
             form.call_on_first(self._counts)
 
     def _length(self, index: int) -> int:

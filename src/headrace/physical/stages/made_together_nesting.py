@@ -87,6 +87,10 @@ class Nested(Calling):
         self._bounds = [0]  # where those of each plan begin among all, and end
         self.done = []
 
+    @property
+    def lacks_room(self) -> bool:
+        return super().lacks_room or (self._inner is not None and self._inner.lacks_room)
+
     def takes(self, plan: Any) -> bool:
         node: Any = self.node
         if type(plan) is not type(node) or plan.name != node.name or not is_nested(plan):
@@ -104,7 +108,7 @@ class Nested(Calling):
 
     # ------------------------------------------------------------------ making
 
-    def call(self, openers: OpenersOrigin, small: SmallPlans, most_s: float) -> int:
+    def call(self, openers: OpenersOrigin, small: SmallPlans, room: int, most_s: float) -> int:
         """Calls the functions of all plans that were taken; returns for how many of them all of their datasets were made."""
         start_s = time.perf_counter()
         form = self.inputs[0]
@@ -124,7 +128,7 @@ class Nested(Calling):
         wanted = ends[opened.plans]
         count = wanted
         if wanted:
-            count = self._make(wanted, openers, small.inside(self.node, self.node), most_s)
+            count = self._make(wanted, openers, small.inside(self.node, self.node), room, most_s)
         plans = min(bisect.bisect_right(ends, count) - 1, opened.plans)  # those whose datasets were all made
         self._bounds = ends[: plans + 1]
         given = self._keep_datasets(ends[plans], count)
@@ -172,13 +176,13 @@ class Nested(Calling):
         inner = at - (ends[number - 1] if number else 0)
         return Within(self.inputs[0].origin(number), origin, begun + number).describe(inner)
 
-    def _make(self, wanted: int, openers: OpenersOrigin, small: SmallPlans, most_s: float) -> int:
+    def _make(self, wanted: int, openers: OpenersOrigin, small: SmallPlans, room: int, most_s: float) -> int:
         """Makes the elements of so many datasets; returns of how many of them it did."""
         opened, inner = self._opened, self._inner
         assert opened is not None  # as the functions are called
         assert inner is not None  # as there are some
         origin = _OpenersOrigin(self.inputs[0], opened.ends, openers)
-        made = made_of(inner, wanted, (origin, 0), small, most_s)
+        made = made_of(inner, wanted, (origin, 0), small, room, most_s)
         self._payload = made.payload
         self._cuts = {number: list(cuts) for number, cuts in made.cuts.items()}
         return made.plans

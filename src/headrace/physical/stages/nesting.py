@@ -358,7 +358,8 @@ class InterleaveStage(Stage):
         super().stop()
 
     def close(self) -> None:
-        close_all([*(opened.reader.close for opened in self._all_opened()), self._held.release, super().close])
+        readers = [one.reader.close for one in self._all_opened()]
+        close_all([*readers, self._openers.close, self._held.release, super().close])
 
     def _all_opened(self) -> list[OpenSubplan]:
         return [opened for opened in (*self._slots.datasets, *self._ahead) if isinstance(opened, OpenSubplan)]
@@ -378,8 +379,7 @@ def _interleave(node: FlatMap, state: State | None, context: StageContext) -> In
     if isinstance(node, Interleave):
         cycle, block = node.cycle_length or 1, node.block_length
         deterministic = node.deterministic
-    meter = context.meter(node)
-    gate = context.gate(node)
+    meter, gate = context.meter(node), context.gate(node)
     if gate is None:
         held = context.gathering(node, "")
         reading = Reading(functools.partial(SubplanReader, holding=held), held)

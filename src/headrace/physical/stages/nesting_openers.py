@@ -9,6 +9,7 @@ from typing import Final
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor
+from headrace.coordination.closing import close_all
 from headrace.elements.structure import Element
 from headrace.frozen import frozen
 from headrace.physical.at_once import MOST_ELEMENTS
@@ -184,6 +185,10 @@ class Openers:
     def with_plans(self) -> list[Opener]:
         """Returns the next ones as far as their plans are known, and nothing became of these yet."""
         return [*itertools.takewhile(_has_plan, self._given_back)]
+
+    def close(self) -> None:
+        """Gives back what functions made of those that were given back."""
+        close_all([opener.plan.close for opener in self._given_back if isinstance(opener.plan, Stage)])
 
     @property
     def have_ended(self) -> bool:

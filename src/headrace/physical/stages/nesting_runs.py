@@ -70,13 +70,15 @@ class DatasetRuns:
         left = [] if other is None else [other]
         made = None
         if form is not None:
-            made = self._made(form, plans, coming, most_s)
+            made = self._made(form, plans, coming, room, most_s)
             _tell(turns, form, len(plans), made.plans)
             left = [self._begun(coming, number, plans[number], made) for number in range(made.plans, len(plans))] + left
             self._goes_on = bool(made.plans or made.cuts)  # else they have no form together, after all
         openers.give_back(left)
         payload = None if made is None else made.payload
-        if payload is None or (other is not None and len(plans) == 1):
+        if form is not None and form.lacks_room:
+            pass  # there will be more
+        elif payload is None or (other is not None and len(plans) == 1):
             self._misses += 1
         elif len(plans) > 1:
             self._misses = 0
@@ -97,11 +99,11 @@ class DatasetRuns:
             return None
         return _Coming(known[0].block, known[0].at, known[0].index, (), known)
 
-    def _made(self, form: Form, plans: list[Node], coming: _Coming, most_s: float) -> MadeTogether:
+    def _made(self, form: Form, plans: list[Node], coming: _Coming, room: int, most_s: float) -> MadeTogether:
         most = form.lengths[: len(plans)]
-        made = made_of(form, len(plans), (coming.block.origin, coming.at), self._opening.small, most_s)
+        made = made_of(form, len(plans), (coming.block.origin, coming.at), self._opening.small, room, most_s)
         if made.payload is not None and form.leaves_out:
-            part = max(len(made.payload), 1) / sum(most[: made.plans])
+            part = max(len(made.payload), 1) / max(sum(most[: made.plans]), 1)
             self._let_through = (self._let_through + part) / 2
         return made
 

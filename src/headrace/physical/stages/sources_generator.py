@@ -31,7 +31,7 @@ from headrace.semantics.failures import as_element_error
 from headrace.semantics.generator_runs import OwnState, own_state_of, started_generator
 from headrace.semantics.signed import Signed
 
-__all__ = ["GeneratorStage"]
+__all__ = ["START", "GeneratorRun", "GeneratorStage"]
 
 # So long what was made may wait for the rest of its block, once elements suddenly take long.
 _PATIENCE_S: Final = 30e-3
@@ -299,6 +299,9 @@ class _GeneratorCursor:
         if self.own is None:
             return {"index": self.index}
         return {"index": self.index, "own": self.own, "skip": self.skip}
+
+
+START: Final = _GeneratorCursor(0, None)
 
 
 @lower.register

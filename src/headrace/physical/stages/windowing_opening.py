@@ -226,7 +226,7 @@ class GroupRun:
         form = form_of(plan)
         calls = 0 if form is None else form.calls
         self.lacks_room = calls > self._opening.room
-        if form is None or self.lacks_room:
+        if form is None or form.reads or self.lacks_room:
             return None
         self._most = min(form.most_plans, max(1, ROOMS * self._opening.room // calls) if calls else form.most_plans)
         return form
@@ -237,7 +237,8 @@ class GroupRun:
         assert form is not None  # as there are some
         start_s = time.perf_counter()
         openers = _Openers(self.groups), 0
-        made = made_of(form, len(self.groups), openers, self._opening.small, NestingPaces.block_s)
+        opening = self._opening
+        made = made_of(form, len(self.groups), openers, opening.small, opening.room, NestingPaces.block_s)
         apart = self._apart(made)
         if made.payload is None:
             return None, apart
