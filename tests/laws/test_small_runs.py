@@ -6,6 +6,7 @@ The other laws give their plans options, and a plan with options has stages.
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -19,7 +20,7 @@ from tests.laws.small_plans import SOURCES, STEPS
 
 import headrace as hr
 from headrace.blocks.block import Block
-from headrace.engine import SmallRun, is_inside_run
+from headrace.engine import CallingRun, SmallRun, is_inside_run
 from headrace.errors import HeadraceError
 from headrace.iterator import DatasetIterator
 from headrace.physical.at_once import called
@@ -166,6 +167,40 @@ def test_what_a_function_takes_in_one_call_is_what_stages_give(build: Build) -> 
     assert_same(expected, until_the_first_failure(found))
 
 
+@given(small(QUIET | CALLING))
+def test_an_iterator_of_a_function_gives_what_stages_give_and_goes_on_from_each_state(build: Build) -> None:
+    with with_stages(build()) as staged:
+        expected, positions = walked(staged)
+
+    def walk() -> list[Any]:
+        with iter(build()) as iterator:
+            return [walked(iterator)]
+
+    ((elements, states),) = inside_a_run(walk)
+    assert_same(expected, elements)
+    assert list(map(is_writable, elements)) == list(map(is_writable, expected))
+    for count, (state, other) in enumerate(zip(states, positions, strict=True)):
+        for saved in (state, other):
+            with iter(build()) as again:
+                again.load_state_dict(saved)
+                assert_same(expected[count:], list(delivered(again, LIMIT - count)))
+
+
+@given(small(QUIET | CALLING))
+def test_an_iterator_of_a_function_tells_what_stages_tell(build: Build) -> None:
+    def told(iterator: DatasetIterator) -> Any:
+        with iterator:
+            while list(delivered(iterator, 1)):
+                pass
+            return iterator.stats()
+
+    expected = told(with_stages(build()))
+    (stats,) = inside_a_run(lambda: [told(iter(build()))])
+    assert stats.elements == expected.elements
+    assert [stage.name for stage in stats.stages] == [stage.name for stage in expected.stages]
+    assert [failure.stage for failure in stats.failures] == [failure.stage for failure in expected.failures]
+
+
 @given(small(QUIET | CALLING), st.integers(0, 5))
 def test_what_takes_long_is_called_once_and_goes_on_in_stages(build: Build, looks: int) -> None:
     with with_stages(build()) as staged:
@@ -263,4 +298,64 @@ def test_what_one_reader_changes_in_place_the_next_does_not_see(build: Build) ->
 def test_few_elements_without_functions_have_no_stages(source: str) -> None:
     plan = SMALL[source](3).batch(2).__headrace_plan__()
     is_small = is_quiet(plan) and SmallRun.of(plan) is not None
-    assert is_small == (source not in ("a generator", "without end"))
+    assert is_small == ("generator" not in source and source not in ("without end", "the first that fit"))
+
+
+def test_an_iterator_of_a_function_calls_no_more_than_it_gives_at_once() -> None:
+    seen: list[int] = []
+
+    def see(number: int) -> int:
+        seen.append(number)
+        time.sleep(0.001)  # so that one is as much as is made at once
+        return number
+
+    def first(number: int) -> int:
+        return next(iter(hr.Dataset.range(number, number + 5).map(see).filter(lambda _: True)))
+
+    assert list(hr.Dataset.range(3).map(first)) == seen == [0, 1, 2]
+
+
+def test_a_function_cannot_read_the_iterator_that_calls_it_and_may_close_it() -> None:
+    refused: list[Exception] = []
+    iterators: list[DatasetIterator] = []
+
+    def read(number: int) -> int:
+        try:
+            next(iterators[-1])
+        except hr.errors.FailedPreconditionError as error:
+            refused.append(error)
+        if number == 2:
+            iterators[-1].close()
+        return number
+
+    def outer(number: int) -> int:
+        iterators.append(iter(hr.Dataset.range(5).map(read)))
+        return sum(1 for _ in iterators[-1])
+
+    (count,) = hr.Dataset.range(1).map(outer)
+    assert count <= 2  # which was given before it was closed
+    assert len(refused) >= 3
+
+
+def test_small_plans_with_functions_have_no_run_of_their_own_in_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    began: list[object] = []
+    monkeypatch.setattr("headrace.engine.calling_run.CallingRun.__init__", _noted(CallingRun.__init__, began))
+    for then in (
+        lambda w: w.map(lambda x: x + 1),
+        lambda w: w.filter(lambda x: x % 2 == 0),
+        lambda w: w.map(lambda x: x + 1).filter(lambda x: x > 3).take(2),
+        lambda w: w.batch(2).map(lambda x: x + 1),
+        lambda w: w.map(lambda x: x + 1).batch(2),
+        lambda w: w.enumerate().map(lambda i, x: i + x).padded_batch(3),
+    ):
+        began.clear()
+        counts = list(hr.Dataset.range(40).window(10).map(lambda w, then=then: len(list(then(w)))))
+        assert len(counts) == len(began) == 4
+
+
+def _noted(init: Callable[..., None], began: list[object]) -> Callable[..., None]:
+    def noted(self: object, *arguments: Any) -> None:
+        began.append(self)
+        init(self, *arguments)
+
+    return noted

@@ -1,5 +1,6 @@
 """Wiring only: a plan, its options and a state become stages that can be pulled, stopped and closed."""
 
+from headrace.engine.calling_run import CallingRun
 from headrace.engine.choosing import may_hang
 from headrace.engine.inside import InnerPlan, is_inside_run
 from headrace.engine.plans import physical_plan, unoptimised_plan
@@ -7,6 +8,7 @@ from headrace.engine.run import Run
 from headrace.engine.small_run import SmallRun, all_elements
 
 __all__ = [
+    "CallingRun",
     "InnerPlan",
     "Run",
     "SmallRun",

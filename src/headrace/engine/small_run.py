@@ -23,8 +23,11 @@ from headrace.semantics.meters import Meters
 from headrace.semantics.run_context import OwnEnd
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.observe.decisions import Decision
     from headrace.observe.failures import StageFailures
+    from headrace.observe.meter import Meter
     from headrace.observe.stalls import Stall
     from headrace.observe.stats import StageStats
     from headrace.physical.at_once import Done
@@ -144,11 +147,17 @@ class SmallRun:
             for node, elements, span_s, inside_s in self._done:
                 own_s = max(0.0, span_s - inside_s)
                 meters.of(node, ()).add((elements, elements, own_s, 0.0, inside_s, 0.0))
+            for node, meter in self._meters():
+                meters.take(node, meter)
             self._told = RunFigures(meters, self._budget(), None)
             self._told.begin(self._start_s)
         if self._end_s is not None:
             self._told.end(self._end_s)
         return self._told.stages()
+
+    def _meters(self) -> Sequence[tuple[Node, Meter]]:
+        """Returns what counts for operations that go on."""
+        return ()
 
     def begin_window(self) -> None:
         """Lets the figures of ``stages`` begin now."""

@@ -24,7 +24,7 @@ from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor
 from headrace.blocks.payload import Payload
 from headrace.elements.structure import Element
-from headrace.engine import Run, SmallRun
+from headrace.engine import CallingRun, Run, SmallRun, is_inside_run
 from headrace.engine.small_run import A_BLOCK
 from headrace.errors import FailedPreconditionError, HeadraceError, InternalError
 from headrace.iterator.chained import Chained
@@ -42,7 +42,7 @@ from headrace.physical.budget import Ahead
 from headrace.physical.run_policy import USUAL, RunPolicy
 from headrace.physical.stage import Item
 from headrace.plan.node import Node
-from headrace.plan.quiet import is_quiet
+from headrace.plan.quiet import calls_at_most, is_quiet
 
 if TYPE_CHECKING:
     from headrace.iterator.runs import AnyRun
@@ -82,6 +82,8 @@ class DatasetIterator(Chained, ReaderPosition, ElementIterator):
         """
         is_usual = policy is USUAL and not feeds and not ends_alone
         quiet = is_usual and is_quiet(plan)
+        self._calls = is_usual and not quiet and calls_at_most(plan) and is_inside_run()
+        quiet = quiet or self._calls  # of what its functions do nobody can tell it either
         if not quiet:
             prepare_run(plan)
         super().__init__(plan, counts=counts, is_quiet=quiet)
@@ -114,8 +116,7 @@ class DatasetIterator(Chained, ReaderPosition, ElementIterator):
             yield [first, *self._rows]
 
     def _next_block(self) -> Iterator[Element]:
-        if not self._is_quiet:
-            self.refuse_own_functions()
+        self.refuse_own_functions()
         self._refuse_others()
         self._is_asked = True  # no call since it was looked at: no thread came between
         try:
@@ -218,7 +219,7 @@ class DatasetIterator(Chained, ReaderPosition, ElementIterator):
         """Begins the run, where something is asked for."""
         is_left_to_parent(self)
         ITERATORS.begins(self)
-        if self._is_quiet and (small := SmallRun.of(self._built)) is not None:
+        if self._is_quiet and (small := (CallingRun if self._calls else SmallRun).of(self._built)) is not None:
             self._run = small
             with self._turning:
                 self._phase = NEXT[self._phase, BEGIN]

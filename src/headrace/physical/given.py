@@ -70,6 +70,9 @@ class GivenStage(Stage):
         super().__init__(Meter("given"), (), pieces[0].cursor if pieces else _START)
         self._left = pieces[::-1]
 
+    def _is_spent(self) -> bool:
+        return not self._left
+
     def _pull(self, limit: int) -> Item:
         return self._left.pop() if self._left else None
 

@@ -47,6 +47,11 @@ class Meters:
         known = self._meters.get(key)
         return self._meters.setdefault(key, Meter(node.label, self._named(within))) if known is None else known
 
+    def take(self, node: Node, meter: Meter) -> None:
+        """Has a meter be that of a node of the plan, which has counted for it already."""
+        meter.name = node.label
+        self._meters[id(node),] = meter
+
     def _named(self, within: tuple[object, ...]) -> Meter | None:
         name = within[-1] if within else None
         return next((meter for meter in self._meters.copy().values() if meter.name == name), None)

@@ -15,6 +15,8 @@ from headrace.physical.made import Pieces
 from headrace.plan.elementwise import Filter, Map
 from headrace.plan.vectorized import Vectorized
 
+__all__ = ["filter_block", "map_block"]
+
 N = TypeVar("N", Map, Filter)
 
 
@@ -23,23 +25,23 @@ def _map(node: Map, making: Making, room: int) -> Pieces | None:
     if node.on_error != "raise" or node.timeout_s is not None:
         return None
     pieces = making.to_call_on(node.input, room)
-    return None if pieces is None else _called_on(node, pieces, _map_block, making)
+    return None if pieces is None else _called_on(node, pieces, map_block, making)
 
 
 @makes_at_once(Filter)
 def _filter(node: Filter, making: Making, room: int) -> Pieces | None:
     pieces = making.to_call_on(node.input, room)
-    return None if pieces is None else _called_on(node, pieces, _filter_block, making)
+    return None if pieces is None else _called_on(node, pieces, filter_block, making)
 
 
-def _map_block(node: Map, block: Block, patience: Patience) -> tuple[list[BlockOrFailure], int]:
+def map_block(node: Map, block: Block, patience: Patience) -> tuple[list[BlockOrFailure], int]:
     """Maps a block: returns blocks, and a failure for each element on which the function failed; and of how many elements."""
     if isinstance(node.function, Vectorized):
         return map_whole(node, block), len(block)
     return mapped_alone(node, block, patience)
 
 
-def _filter_block(node: Filter, block: Block, patience: Patience) -> tuple[list[BlockOrFailure], int]:
+def filter_block(node: Filter, block: Block, patience: Patience) -> tuple[list[BlockOrFailure], int]:
     """Filters a block: returns blocks, and a failure for each element on which the predicate failed; and of how many elements."""
     if isinstance(node.predicate, Vectorized):
         return filter_whole(node, block), len(block)
