@@ -15,6 +15,7 @@ import optree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.laws.elements import fail_on, total
 from tests.laws.running import assert_same, through_json
 from tests.laws.small_plans import SOURCES, STEPS
 
@@ -56,6 +57,11 @@ QUIET = {
 
 
 CALLING = {name: step for name, step in STEPS.items() if name.startswith(("map", "filter"))}
+IN_TURN = {
+    "scan": lambda ds: ds.scan(0, lambda state, x: (state + 1, (state, total(x)))),
+    "scan fail": lambda ds: ds.scan(0, lambda state, x: (state + 1, fail_on(1, 2)(state))),
+    "take_while": lambda ds: ds.take_while(lambda *x: total(x) < 3),
+}
 
 
 @st.composite
@@ -167,7 +173,7 @@ def test_what_a_function_takes_in_one_call_is_what_stages_give(build: Build) -> 
     assert_same(expected, until_the_first_failure(found))
 
 
-@given(small(QUIET | CALLING))
+@given(small(QUIET | CALLING | IN_TURN))
 def test_an_iterator_of_a_function_gives_what_stages_give_and_goes_on_from_each_state(build: Build) -> None:
     with with_stages(build()) as staged:
         expected, positions = walked(staged)
@@ -186,7 +192,7 @@ def test_an_iterator_of_a_function_gives_what_stages_give_and_goes_on_from_each_
                 assert_same(expected[count:], list(delivered(again, LIMIT - count)))
 
 
-@given(small(QUIET | CALLING))
+@given(small(QUIET | CALLING | IN_TURN))
 def test_an_iterator_of_a_function_tells_what_stages_tell(build: Build) -> None:
     def told(iterator: DatasetIterator) -> Any:
         with iterator:
@@ -346,6 +352,8 @@ def test_small_plans_with_functions_have_no_run_of_their_own_in_functions(monkey
         lambda w: w.map(lambda x: x + 1).filter(lambda x: x > 3).take(2),
         lambda w: w.batch(2).map(lambda x: x + 1),
         lambda w: w.map(lambda x: x + 1).batch(2),
+        lambda w: w.scan(0, lambda state, x: (state + x, state)),
+        lambda w: w.take_while(lambda x: x % 10 < 7).skip(1),
         lambda w: w.enumerate().map(lambda i, x: i + x).padded_batch(3),
     ):
         began.clear()

@@ -42,7 +42,7 @@ from headrace.physical.budget import Ahead
 from headrace.physical.run_policy import USUAL, RunPolicy
 from headrace.physical.stage import Item
 from headrace.plan.node import Node
-from headrace.plan.quiet import calls_at_most, is_quiet
+from headrace.plan.quiet import calls_in_turn, is_quiet
 
 if TYPE_CHECKING:
     from headrace.iterator.runs import AnyRun
@@ -82,7 +82,7 @@ class DatasetIterator(Chained, ReaderPosition, ElementIterator):
         """
         is_usual = policy is USUAL and not feeds and not ends_alone
         quiet = is_usual and is_quiet(plan)
-        self._calls = is_usual and not quiet and calls_at_most(plan) and is_inside_run()
+        self._calls = is_usual and not quiet and calls_in_turn(plan) and is_inside_run()
         quiet = quiet or self._calls  # of what its functions do nobody can tell it either
         if not quiet:
             prepare_run(plan)

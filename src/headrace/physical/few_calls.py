@@ -21,11 +21,14 @@ from headrace.physical.stages.elementwise import EnumerateStage
 from headrace.physical.stages.grouping_batches import BatchStage, CombinedBatchStage
 from headrace.physical.stages.made_at_once_calls import filter_block, map_block
 from headrace.physical.stages.sequencing import SkipStage, TakeStage
+from headrace.physical.stages.stateful import StatefulStage
+from headrace.physical.stages.stateful_ops import ScanOp, TakeWhileOp
 from headrace.plan.elementwise import Enumerate, Filter, Map
 from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
 from headrace.plan.node import Node
 from headrace.plan.quiet import is_quiet
 from headrace.plan.sequencing import Skip, Take
+from headrace.plan.stateful import Scan, TakeWhile
 from headrace.semantics.grouping import padded_batch, ragged_batch
 
 __all__ = ["FewCalls"]
@@ -126,6 +129,14 @@ def _batched(node: Batch, source: Stage, meter: Meter, _: LoopPolicy) -> Stage:
     return BatchStage(node, source, meter)
 
 
+def _scanned(node: Scan, source: Stage, meter: Meter, loops: LoopPolicy) -> Stage:
+    return StatefulStage(ScanOp(node, None, probed=loops.probed), node.label, source, meter, loops)
+
+
+def _taken_while(node: TakeWhile, source: Stage, meter: Meter, loops: LoopPolicy) -> Stage:
+    return StatefulStage(TakeWhileOp(node, None), node.label, source, meter, loops)
+
+
 _STAGES: Final[dict[type[Node], Callable[[Any, Stage, Meter, LoopPolicy], Stage]]] = {
     Map: _CallStage,
     Filter: _CallStage,
@@ -137,4 +148,6 @@ _STAGES: Final[dict[type[Node], Callable[[Any, Stage, Meter, LoopPolicy], Stage]
     Batch: _batched,
     PaddedBatch: _batched,
     RaggedBatch: _batched,
+    Scan: _scanned,
+    TakeWhile: _taken_while,
 }

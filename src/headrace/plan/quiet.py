@@ -14,9 +14,10 @@ from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
 from headrace.plan.node import Node, parallel_calls_of
 from headrace.plan.sequencing import Concatenate, Repeat, Skip, Take
 from headrace.plan.sources import FromTensors, FromTensorSlices, Range
+from headrace.plan.stateful import Scan, TakeWhile
 from headrace.plan.windowing import WindowContents
 
-__all__ = ["MOST_ELEMENTS", "calls_at_most", "is_quiet"]
+__all__ = ["MOST_ELEMENTS", "calls_at_most", "calls_in_turn", "is_quiet"]
 
 # Of a source: made whole, however few are wanted, which is some ten microseconds of work.
 MOST_ELEMENTS: Final = 4096
@@ -37,6 +38,7 @@ _QUIET: Final = _BATCHES | {
 }
 _CALLING: Final = frozenset({Map, Filter})
 _QUIET_OR_CALLING: Final = _QUIET | _CALLING
+_CALLING_IN_TURN: Final = _QUIET_OR_CALLING | {Scan, TakeWhile}
 _PARALLEL: Final = _BATCHES | _CALLING
 # A plan of more operations has other costs than this look saves.
 _MOST_NODES: Final = 16
@@ -50,6 +52,11 @@ def is_quiet(plan: Node) -> bool:
 def calls_at_most(plan: Node) -> bool:
     """Returns the same of a plan that may also call functions, one after the other where its elements are asked for."""
     return _has_only(_QUIET_OR_CALLING, plan)
+
+
+def calls_in_turn(plan: Node) -> bool:
+    """Returns the same of a plan that may also call functions whose calls follow from one another."""
+    return _has_only(_CALLING_IN_TURN, plan)
 
 
 def _has_only(kinds: frozenset[type[Node]], plan: Node) -> bool:
