@@ -41,13 +41,13 @@ __all__ = ["A_BLOCK", "SmallRun", "all_elements"]
 A_BLOCK: Final = 256
 
 
-def all_elements(plan: Node) -> tuple[Pieces, list[Done]] | None:
-    """Returns all elements of a quiet plan, and what its operations did; None where they are many, or only stages can tell."""
+def all_elements(plan: Node, *, counts: bool = True) -> tuple[Pieces, list[Done]] | None:
+    """Returns all elements of a quiet plan, and what its operations did, if that counts; None where they are many, or only stages can tell."""
     from headrace.physical.at_once import whole  # what larger plans do not need
 
     exiting.hold()
     try:
-        return whole(plan)
+        return whole(plan, counts=counts)
     except Exception:  # noqa: BLE001 - an element's own methods may raise anything; its stage says which element it is
         return None
 

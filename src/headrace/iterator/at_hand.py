@@ -46,7 +46,7 @@ def elements_at_hand(dataset: object, plan: Node) -> AtHand | DatasetIterator | 
         return None
     found: Pieces | Node | None
     if is_quiet(plan):
-        made = all_elements(plan)
+        made = all_elements(plan, counts=False)
         found = None if made is None else made[0]
     else:
         found = InnerPlan(plan).elements() if calls_at_most(plan) and is_inside_run() else None

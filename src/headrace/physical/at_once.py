@@ -266,12 +266,16 @@ class Making:
         room: on how many elements functions may be called.
         patience: says how long functions may be called from then on.
         small: whose plan it is; None where it is nobody's, and no generator is run.
+        counts: whether somebody may ask what its operations did.
     """
 
-    __slots__ = ("_begin", "_inside_s", "_patience", "done", "first", "has_called", "room", "small")
+    __slots__ = ("_begin", "_inside_s", "_patience", "counts", "done", "first", "has_called", "room", "small")
 
-    def __init__(self, room: int, patience: Callable[[], Patience], small: SmallPlans | None = None) -> None:
+    def __init__(
+        self, room: int, patience: Callable[[], Patience], small: SmallPlans | None = None, *, counts: bool = True
+    ) -> None:
         self.room = room
+        self.counts = counts
         self.small = small
         self._begin = patience
         self._patience: Patience | None = None
@@ -293,6 +297,8 @@ class Making:
         case = _cases.get(type(node)) or _learned(type(node))
         if case is None:
             return None
+        if not self.counts:
+            return case(node, self, room)
         before_s, self._inside_s = self._inside_s, 0.0
         start = time.perf_counter()
         try:
@@ -339,16 +345,16 @@ def _elements(pieces: Pieces) -> int:
     return sum([len(piece.payload) for piece in pieces if type(piece) is Block])
 
 
-def whole(plan: Node) -> tuple[Pieces, list[Done]] | None:
-    """Returns all elements of a plan that calls no function, and what its operations did; None where only its stages can give them."""
-    making = Making(0, _no_patience)
+def whole(plan: Node, *, counts: bool = True) -> tuple[Pieces, list[Done]] | None:
+    """Returns all elements of a plan that calls no function, and what its operations did, if that counts; None where only its stages can give them."""
+    making = Making(0, _no_patience, counts=counts)
     pieces = making.of(plan, MOST_ELEMENTS)
     return None if pieces is None else (pieces, making.done)
 
 
 def called(plan: Node, patience: Callable[[], Patience]) -> Pieces | Node | None:
     """Returns all elements of a plan that may call functions, or where these take long a plan that begins with the first ones; else None."""
-    making = Making(_MOST_CALLS, patience)
+    making = Making(_MOST_CALLS, patience, counts=False)
     try:
         return making.of(plan, MOST_ELEMENTS)
     except TakesLong as cut:
