@@ -81,6 +81,8 @@ class FewCalls:
 class _Lying(GivenStage):
     """What lies there, which takes no time to be counted."""
 
+    times_pulls = False
+
     def pull(self, limit: int) -> Item:
         left = self._left
         if not left:
