@@ -14,7 +14,7 @@ from tests.laws.running import REFERENCE, Way, assert_same, history
 
 import headrace as hr
 from headrace.physical.at_once import SmallPlans
-from headrace.physical.stages.made_together_forms import Form
+from headrace.physical.stages.together.forms import Form
 
 # As it measures itself; and many at once.
 WAYS = (Way(hr.Options(seed=7)), Way(hr.Options(seed=7), block_sizes=(1000,)))

@@ -13,7 +13,7 @@ from tests.laws.running import REFERENCE, Way, assert_same, history, resumed
 import headrace as hr
 from headrace.elements.structure import flatten, unflatten
 from headrace.physical.at_once import SmallPlans
-from headrace.physical.stages.made_together_forms import Form
+from headrace.physical.stages.together.forms import Form
 
 # Many windows are made together; two or three; and each by itself.
 WAYS = {size: Way(hr.Options(seed=7), block_sizes=(size,)) for size in (1000, 3, 1)}

@@ -59,8 +59,12 @@ def test_the_first_run_imports_what_its_plan_needs() -> None:
 
 def test_what_is_made_at_once_imports_no_stages_that_it_does_not_need() -> None:
     loaded = modules_after("import headrace; list(headrace.Dataset.range(3).batch(2))")
-    stages = {name.rpartition(".")[2] for name in loaded if name.startswith("headrace.physical.stages.")}
-    assert stages == {"made_at_once_sources", "made_at_once_grouping", "grouping_batches"}
+    stages = {
+        name.removeprefix("headrace.physical.stages.")
+        for name in loaded
+        if name.startswith("headrace.physical.stages.")
+    }
+    assert stages == {"at_once", "at_once.sources", "at_once.grouping", "grouping_batches"}
 
 
 def test_the_public_surface_is_in_order_and_every_name_of_it_is_there() -> None:

@@ -219,16 +219,15 @@ class DatasetIterator(Chained, ReaderPosition, ElementIterator):
         """Begins the run, where something is asked for."""
         is_left_to_parent(self)
         ITERATORS.begins(self)
-        if self._is_quiet and (small := (CallingRun if self._calls else SmallRun).of(self._built)) is not None:
-            self._run = small
-            with self._turning:
-                self._phase = NEXT[self._phase, BEGIN]
-            return small
-        self._run = run = self._new_run()
-        self._finalizer = weakref.finalize(self, run.drop)
-        self._finalizer.atexit = False  # the engine closes runs at the interpreter's exit
+        small = (CallingRun if self._calls else SmallRun).of(self._built) if self._is_quiet else None
+        self._run = run = self._new_run() if small is None else small
+        if small is None:
+            self._finalizer = weakref.finalize(self, run.drop)
+            self._finalizer.atexit = False  # the engine closes runs at the interpreter's exit
         with self._turning:
             self._phase = NEXT[self._phase, BEGIN]
+        if small is not None:
+            return small
         self._pace = pace = self._policy.pace()
         if isinstance(run, Run):
             pace.bytes_limit = min(pace.bytes_limit, run.block_bytes)

@@ -110,7 +110,7 @@ def _learned(kind: type[Node]) -> Case | None:
     module = _MODULES.get(kind)
     if module is None:
         return None
-    importlib.import_module(f"headrace.physical.stages.made_at_once_{module}")
+    importlib.import_module(f"headrace.physical.stages.at_once.{module}")
     return _cases[kind]
 
 

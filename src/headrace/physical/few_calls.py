@@ -17,9 +17,9 @@ from headrace.physical.given import GivenStage
 from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.made import Pieces
 from headrace.physical.stage import Item, Stage
+from headrace.physical.stages.at_once.calls import filter_block, map_block
 from headrace.physical.stages.elementwise import EnumerateStage
 from headrace.physical.stages.grouping_batches import BatchStage, CombinedBatchStage
-from headrace.physical.stages.made_at_once_calls import filter_block, map_block
 from headrace.physical.stages.sequencing import SkipStage, TakeStage
 from headrace.physical.stages.stateful import StatefulStage
 from headrace.physical.stages.stateful_ops import ScanOp, TakeWhileOp

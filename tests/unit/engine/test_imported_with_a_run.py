@@ -36,7 +36,7 @@ BROUGHT = {
         "physical.at_once", "physical.stages.nesting", "physical.stages.windowing", "physical.workers.reading_place",
     },
     ".flat_map(lambda x: hr.Dataset.range(x).batch(2))" + READ: {
-        "physical.stages.made_at_once_grouping", "physical.stages.made_at_once_sources",
+        "physical.stages.at_once.grouping", "physical.stages.at_once.sources",
     },
     ".as_numpy_iterator().next()": {"iterator.numpy_iterator"},
     ".batch(2).with_options(hr.Options(executor='inline'))" + READ: {"backends.inline", "backends.reference"},

@@ -16,12 +16,12 @@ from headrace.elements.structure import Element
 from headrace.frozen import frozen, mutable
 from headrace.observe.frames import within
 from headrace.physical.at_once import without_prefetch
-from headrace.physical.stages.made_together import ROOMS, form_of
-from headrace.physical.stages.made_together_forms import Form, MadeTogether, made_of
 from headrace.physical.stages.nesting_openers import Opener, Openers
 from headrace.physical.stages.nesting_opening import Opening
 from headrace.physical.stages.nesting_turns import Whole
 from headrace.physical.stages.nesting_visits import Turns
+from headrace.physical.stages.together.forms import Form, MadeTogether, made_of
+from headrace.physical.stages.together.plans import ROOMS, form_of
 from headrace.plan.buffering import Prefetch
 from headrace.plan.node import Node
 

@@ -23,9 +23,9 @@ from headrace.physical.lower import lower
 from headrace.physical.made import Made
 from headrace.physical.own_time import OwnTime
 from headrace.physical.stage import Stage
-from headrace.physical.stages.made_together import ROOMS, form_of
-from headrace.physical.stages.made_together_forms import Form, MadeTogether, made_of
 from headrace.physical.stages.nesting_openers import NestingPaces
+from headrace.physical.stages.together.forms import Form, MadeTogether, made_of
+from headrace.physical.stages.together.plans import ROOMS, form_of
 from headrace.physical.stages.windowing_held import Group, GroupCursor, GroupsPosition
 from headrace.physical.workers.subplan_reader import Opened, SubplanReader
 from headrace.plan.node import Node

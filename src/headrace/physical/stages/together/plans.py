@@ -22,13 +22,13 @@ from headrace.blocks.joining import join
 from headrace.blocks.origin import Origin
 from headrace.blocks.payload import Payload, Rows
 from headrace.physical.made import MOST_BYTES
-from headrace.physical.stages.made_together_batches import Batched, Combined
-from headrace.physical.stages.made_together_calls import CalledForm, is_called
-from headrace.physical.stages.made_together_forms import Form
-from headrace.physical.stages.made_together_generators import GeneratorForm
-from headrace.physical.stages.made_together_moves import Enumerated, Joined, Repeated, Skipped, Taken, Zipped
-from headrace.physical.stages.made_together_nesting import Nested, is_nested
-from headrace.physical.stages.made_together_sources import ones, ranges, slices
+from headrace.physical.stages.together.batches import Batched, Combined
+from headrace.physical.stages.together.calls import CalledForm, is_called
+from headrace.physical.stages.together.forms import Form
+from headrace.physical.stages.together.generators import GeneratorForm
+from headrace.physical.stages.together.moves import Enumerated, Joined, Repeated, Skipped, Taken, Zipped
+from headrace.physical.stages.together.nesting import Nested, is_nested
+from headrace.physical.stages.together.sources import ones, ranges, slices
 from headrace.physical.stages.windowing import WindowOrigin
 from headrace.plan.combining import Zip
 from headrace.plan.elementwise import Enumerate, Filter, Map

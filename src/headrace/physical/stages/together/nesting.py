@@ -27,11 +27,11 @@ from headrace.frozen import frozen, mutable
 from headrace.observe.frames import within
 from headrace.physical.at_once import MOST_ELEMENTS, SmallPlans, without_prefetch
 from headrace.physical.given import Cut, OpenedSome
-from headrace.physical.stages.made_together_calls import has_same_code
-from headrace.physical.stages.made_together_forms import Calling, Form, OpenersOrigin, made_of
 from headrace.physical.stages.nesting_openers import Opener
 from headrace.physical.stages.nesting_turns import TurnsCursor, TurnsPosition, Whole
 from headrace.physical.stages.nesting_visits import ENDLESS, turns_of
+from headrace.physical.stages.together.calls import has_same_code
+from headrace.physical.stages.together.forms import Calling, Form, OpenersOrigin, made_of
 from headrace.plan.nesting import FlatMap, Interleave
 from headrace.plan.node import Node
 from headrace.plan.timeouts import with_timeouts

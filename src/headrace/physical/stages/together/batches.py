@@ -13,7 +13,7 @@ from headrace.elements.rows_and_columns import rows_of_leaves
 from headrace.elements.structure import may_refuse
 from headrace.physical.stages.grouping_batches import owned_batch, stacked_payload
 from headrace.physical.stages.grouping_padded import padded_together
-from headrace.physical.stages.made_together_forms import Form, some_of_each
+from headrace.physical.stages.together.forms import Form, some_of_each
 from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
 from headrace.semantics.grouping import padded_batch, ragged_batch
 

@@ -26,9 +26,9 @@ from headrace.physical.context import StageContext
 from headrace.physical.given import Cut, TakesLong
 from headrace.physical.made import MOST_BYTES
 from headrace.physical.stage import Stage
-from headrace.physical.stages.made_together_calls import has_same_code
-from headrace.physical.stages.made_together_forms import Calling, OpenersOrigin
 from headrace.physical.stages.sources_generator import START, GeneratorRun, GeneratorStage
+from headrace.physical.stages.together.calls import has_same_code
+from headrace.physical.stages.together.forms import Calling, OpenersOrigin
 from headrace.plan.sources import FromGenerator
 from headrace.semantics.generator_runs import own_state_of, started_generator
 from headrace.semantics.signed import Signed

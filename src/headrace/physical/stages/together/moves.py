@@ -19,14 +19,14 @@ from headrace.elements.ownership import FIXED, read_only_rows
 from headrace.elements.structure import LEAF, flatten
 from headrace.physical.at_once import MOST_ELEMENTS
 from headrace.physical.made import MOST_BYTES
+from headrace.physical.stages.at_once.combining import side_by_side
+from headrace.physical.stages.at_once.sequencing import RepeatedCursor, gives_what_is_held
 from headrace.physical.stages.combining import ZipCursor
-from headrace.physical.stages.made_at_once_combining import side_by_side
-from headrace.physical.stages.made_at_once_sequencing import RepeatedCursor, gives_what_is_held
-from headrace.physical.stages.made_together_calls import CalledForm
-from headrace.physical.stages.made_together_forms import Form, picked_runs, some_of_each
-from headrace.physical.stages.made_together_generators import GeneratorForm
-from headrace.physical.stages.made_together_sources import is_same
 from headrace.physical.stages.sequencing import SkippedCursor, TurnCursor
+from headrace.physical.stages.together.calls import CalledForm
+from headrace.physical.stages.together.forms import Form, picked_runs, some_of_each
+from headrace.physical.stages.together.generators import GeneratorForm
+from headrace.physical.stages.together.sources import is_same
 from headrace.plan.combining import Zip
 from headrace.plan.elementwise import Enumerate
 from headrace.plan.sequencing import Concatenate, Repeat, Skip, Take

@@ -32,7 +32,7 @@ from headrace.physical.loops.alone import Broken, gone_on
 from headrace.physical.loops.one_pass import Link, Part, Taken, Tally
 from headrace.physical.loops.text import GENERIC, KEPT, loop_of
 from headrace.physical.made import Pieces
-from headrace.physical.stages.made_together_forms import Calling, Done, Form, OpenersOrigin, some_of_each
+from headrace.physical.stages.together.forms import Calling, Done, Form, OpenersOrigin, some_of_each
 from headrace.plan.elementwise import Filter, Map
 from headrace.plan.node import Node
 from headrace.plan.vectorized import Vectorized

@@ -14,7 +14,7 @@ from headrace.elements.ownership import read_only
 from headrace.elements.structure import LEAF, TreeDef, unflatten
 from headrace.physical.at_once import MOST_ELEMENTS
 from headrace.physical.made import MOST_BYTES
-from headrace.physical.stages.made_together_forms import Form
+from headrace.physical.stages.together.forms import Form
 from headrace.plan.sources import FromTensors, FromTensorSlices, Range
 from headrace.semantics.sources import RangeSource
 
