@@ -282,7 +282,7 @@ class InterleaveStage(Stage):
         # More than was asked for, which waits: what one slot has of its last dataset; and a round, as to look at all slots costs as much.
         round_length = len(self._slots) * self._slots.block_length
         count = turns.ready if len(self._slots) == 1 else min(turns.ready, max(limit, round_length))
-        stands = turns.standing(count)
+        count, stands = turns.standing_with_all(count)
         self._slots.cycle, self._slots.given = stands.cycle, stands.given
         self._left, self._slots.datasets = taken.left(stands), [None] * len(self._slots)
         return taken.block(count) if count else None

@@ -122,6 +122,13 @@ class Turns:
         """Returns where they stand after so many elements of those that are ready; after all, where another dataset is opened."""
         return self._before_next() if count == self.ready else self.after(count)
 
+    def standing_with_all(self, count: int) -> tuple[int, Standing]:
+        """Returns how many elements to take, and where they stand then: so many, or all that are ready, where a dataset would be in no slot yet."""
+        stands = self.standing(count)
+        if stands.reached < len(self._lengths):
+            count, stands = self.ready, self._before_next()
+        return count, stands
+
     def after(self, count: int) -> Standing:
         """Returns where they stand once so many elements were taken, and nothing else was done."""
         if not count:
