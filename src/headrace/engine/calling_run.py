@@ -18,6 +18,7 @@ from headrace.observe.failures import Failures
 from headrace.observe.frames import begins
 from headrace.observe.frames_held import let_go_of_frames_of_failed
 from headrace.observe.recorder import Recorder
+from headrace.observe.stalls import Vigil
 from headrace.physical.run_policy import USUAL
 from headrace.physical.stage import pulled_apart
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headrace.observe.meter import Meter
+    from headrace.observe.stalls import Stall
     from headrace.physical.few_calls import FewCalls
     from headrace.physical.stage import Item, Stage
     from headrace.plan.node import Node
@@ -104,6 +106,11 @@ class CallingRun(SmallRun):
             return item if self._open else None
         finally:
             self._puller = None
+
+    def stalls(self) -> tuple[Stall, ...]:
+        """Returns what the thread that reads it holds at this moment."""
+        puller = self._puller
+        return Vigil(self, lambda: [] if puller is None else [puller], None).stalls()
 
     def ends(self) -> bool:
         """Ends it, and returns whether it was open until now."""

@@ -45,8 +45,8 @@ def test_a_run_goes_on_in_the_memory_of_the_one_before_and_not_after_a_break(mon
     numbers: list[int] = []
     begin = plan_process.PlanProcess.begin
 
-    def noted(process: Any, sent: Any, order: Any) -> Any:
-        session, told = begin(process, sent, order)
+    def noted(*given: Any) -> Any:
+        session, told = begin(*given)
         numbers.append(session.memory.number)
         return session, told
 

@@ -366,7 +366,7 @@ class ParallelStage(Stage):
         super().stop()
 
     def _is_spent(self) -> bool:
-        return not self._window and (self._ended or self.inputs[0].is_spent)
+        return not self._window and (self._ended or self._has_spent_source)
 
     def _holds_elements(self) -> bool:
         return bool(self._window) or (self._owns_input and self.inputs[0].holds_elements)
