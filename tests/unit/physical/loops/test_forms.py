@@ -22,6 +22,8 @@ from hypothesis import strategies as st
 import headrace as hr
 from headrace.errors import HeadraceError
 
+PATHS = [pathlib.PurePosixPath("a"), pathlib.PurePosixPath("b")]
+
 ITEMS: dict[str, Callable[[int], Any]] = {
     "ints": lambda i: [i, i + 1, i + 2],
     "floats": lambda i: [i / 2, 1.5],
@@ -48,7 +50,7 @@ ITEMS: dict[str, Callable[[int], Any]] = {
     "numpy's nested bytes": lambda i: np.array([[b"a"], [b"bc"]]),
     "one text of numpy's": lambda i: np.array("a"),
     "of variable length": lambda i: np.array(["a", f"{i}"], np.dtypes.StringDType()),
-    "an object": lambda i: KINDS[i % 2],
+    "an object": lambda i: PATHS[i % 2],
     "a date": lambda i: dt.date(2000, 1, 1 + i % 28),
     "a member": lambda i: Kind.A,
     "an iterator": lambda i: iter([i]),
@@ -61,16 +63,13 @@ class Pair(NamedTuple):
     """A named tuple."""
 
     item: Any
-    index: int
+    number: int
 
 
 class Kind(enum.Enum):
     """An enum."""
 
     A = 1
-
-
-KINDS = [pathlib.PurePosixPath("a"), pathlib.PurePosixPath("b")]
 
 
 @dataclasses.dataclass
