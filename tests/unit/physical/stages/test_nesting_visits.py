@@ -108,7 +108,9 @@ def test_datasets_that_are_dropped_were_never_there(before: Before, dropped: int
 
 
 @given(st.integers(1, 4), st.integers(1, 3), st.integers(1, 30))
-def test_no_dataset_is_opened_before_its_turn_is_within_what_is_asked_for(cycle: int, block: int, wanted: int) -> None:
+def test_hardly_a_dataset_is_opened_before_its_turn_is_within_what_is_asked_for(
+    cycle: int, block: int, wanted: int
+) -> None:
     opened: list[int] = []
 
     def function(x: int) -> hr.Dataset:
@@ -119,4 +121,5 @@ def test_no_dataset_is_opened_before_its_turn_is_within_what_is_asked_for(cycle:
     assert len(list(dataset.batch(wanted).take(1))) == 1
     slots = Before([None] * cycle, 0, 0, block, [x % 4 for x in range(200)])
     reached = [each.reached for each in visited(slots, has_ended=False)]
-    assert len(opened) <= reached[wanted - 1] + (3 if cycle == 1 else 0)
+    # A few of which the elements are at hand are opened with the last ones, half as many at the most.
+    assert len(opened) <= reached[wanted - 1] + reached[wanted - 1] // 2
