@@ -39,7 +39,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 CODE := src tests conftest.py $(wildcard benchmarks examples docs/building)
 
-.PHONY: help setup demo wav alexnet waiting elastic test check format lint types layers schemas doctest docs thorough stress exits fuzz ranks chaos bottlenecks conformance bench faults idioms handoff autotune stats-cost import-time dist clean
+.PHONY: help setup demo wav alexnet waiting elastic test check format lint types layers schemas doctest docs thorough stress exits fuzz ranks chaos bottlenecks conformance bench faults idioms handoff autotune gpu stats-cost import-time dist clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -135,6 +135,9 @@ handoff: $(BENCH_READY)  ## what a hand-off costs, beside queue.Queue and Tensor
 
 autotune: $(BENCH_READY)  ## what AUTOTUNE reaches in five seconds, beside the best setting by hand and tf.data's AUTOTUNE
 	$(BENCH)/bin/python benchmarks/autotune $(ARGS)
+
+gpu: $(EXAMPLES_READY)  ## the documents' jobs trained on a GPU, their input in four forms: how busy it is
+	$(BIN)/python benchmarks/gpu $(ARGS)
 
 stats-cost: $(RUN_READY)  ## what the statistics cost that are always on, with a bound of the error: a quarter of a minute
 	$(BIN)/python benchmarks/stats_cost.py $(ARGS)

@@ -50,6 +50,10 @@ def torch_transfer(device: Any, dtype: Any, pin_memory: bool | str, buffer_size:
         return functools.partial(TorchTransfer, place, dtype, pin_memory=pinned)
     if not torch.cuda.is_available():
         raise InvalidArgumentError(f"device={device!r}: there is no CUDA device here", stage=_STAGE)
+    if place.index is not None and place.index >= torch.cuda.device_count():
+        raise InvalidArgumentError(
+            f"device={device!r}: there are {torch.cuda.device_count()} CUDA devices here, counted from 0", stage=_STAGE
+        )
     return functools.partial(CudaTransfer, place, dtype, pin_memory=pin_memory is not False, slots=buffer_size + 2)
 
 
@@ -152,7 +156,8 @@ class CudaTransfer:
         self._dtype = dtype
         self._stream = torch.cuda.Stream(device)
         self._pinned = _PinnedMemory(slots) if pin_memory else None
-        self._timed: deque[_Sent] = deque(maxlen=1000)
+        # Of each copy its two events, and not its batch: the GPU has no room for those of a second.
+        self._timed: deque[tuple[Any, Any]] = deque(maxlen=1000)
 
     def begin(self, element: Element) -> _Sent:
         """Copies into pinned memory, and starts the copy to the device."""
@@ -199,13 +204,13 @@ class CudaTransfer:
         current.wait_event(begun.ended)
         for tensor in begun.tensors:
             tensor.record_stream(current)  # its memory is not given away before the step has used it
-        self._timed.append(begun)
+        self._timed.append((begun.began, begun.ended))
         return unflatten(begun.treedef, begun.leaves)
 
     def copies_s(self) -> list[float]:
         """Returns how long the copies took on the device."""
         found = []
-        while self._timed and self._timed[0].ended.query():
-            sent = self._timed.popleft()
-            found.append(sent.began.elapsed_time(sent.ended) / 1e3)
+        while self._timed and self._timed[0][1].query():
+            began, ended = self._timed.popleft()
+            found.append(began.elapsed_time(ended) / 1e3)
         return found
