@@ -7,8 +7,10 @@ between, headrace cannot know who does, and says in the log that nobody seems to
 
 from __future__ import annotations
 
+import itertools
 import sys
-from typing import Any, NamedTuple
+import weakref
+from typing import Any, Final, NamedTuple
 
 from headrace.log import warn_once
 from headrace.plan.buffering import WithOptions, options_of
@@ -17,6 +19,11 @@ from headrace.plan.options import Options
 from headrace.plan.sequencing import Shard
 
 __all__ = ["Worker", "dealt", "warn_of_whole_copies", "worker_here"]
+
+
+# That of each plan, by its latest operation: an address is later that of another.
+_numbers: Final[weakref.WeakKeyDictionary[object, int]] = weakref.WeakKeyDictionary()
+_fresh: Final = itertools.count()
 
 
 class Worker(NamedTuple):
@@ -67,7 +74,7 @@ def warn_of_whole_copies(iterated: object, plan: Node) -> None:
         f"each of {info.num_workers} workers of a DataLoader reads all of {plan.label}, so each element comes "
         f"{info.num_workers} times: give the DataLoader the dataset's to_torch() itself, with batch_size=None, which deals the "
         "elements out; or iterate dataset.shard(info.num_workers, info.id), with info = torch.utils.data.get_worker_info()",
-        about=f"who reads the plan {id(plan)}",
+        about=f"who reads the plan {_numbers.setdefault(plan.operations[0], next(_fresh))}",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import itertools
 import json
 import logging
@@ -181,6 +182,16 @@ def test_a_dataset_within_another_is_told_once_that_each_worker_reads_all_of_it(
         assert numbers(wrapped) == numbers(wrapped) == [0, 1, 2]
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
     assert "each of 2 workers of a DataLoader reads all of range" in caplog.text
+
+
+def test_it_is_told_of_each_dataset_also_of_one_that_lies_where_another_lay(caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(20):
+        wrapped = Wrapped(hr.Dataset.range(3))
+        with in_worker(wrapped, 0, 2):
+            assert numbers(wrapped) == [0, 1, 2]
+        del wrapped
+        gc.collect()
+    assert len(caplog.records) == 20
 
 
 @pytest.mark.parametrize(
