@@ -7,12 +7,14 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from tests.unit.queues.background import HandClock
 
 import headrace as hr
 from headrace.blocks.block import Block
 from headrace.engine import Run, phases, physical_plan
 from headrace.errors import InternalError
 from headrace.physical.lower import lower
+from headrace.physical.run_policy import USUAL, RunPolicy
 from headrace.plan.buffering import Prefetch, options_of
 from headrace.plan.node import Node
 from headrace.semantics.run_context import Seeds
@@ -20,10 +22,10 @@ from headrace.semantics.run_context import Seeds
 TEN = hr.Dataset.range(10)
 
 
-def run_of(dataset: hr.Dataset) -> Run:
+def run_of(dataset: hr.Dataset, policy: RunPolicy = USUAL) -> Run:
     plan = dataset.__headrace_plan__()
     options = options_of(plan)
-    run = Run(plan, options, seeds=Seeds.of(plan, seed=0, entropy=0), epoch=0)
+    run = Run(plan, options, seeds=Seeds.of(plan, seed=0, entropy=0), epoch=0, policy=policy)
     run.open(None)
     return run
 
@@ -150,3 +152,19 @@ def test_where_nothing_follows_the_last_element_a_run_says_so_with_it(name: str,
         said = run.is_spent
     run.close()
     assert said
+
+
+@pytest.mark.parametrize("limit", [1, 3, 100])
+def test_so_does_one_whose_block_took_so_long_that_a_thread_would_read_the_next(limit: int) -> None:
+    clock = HandClock()
+
+    def slow(x: int) -> int:
+        clock.move(1.0)
+        return x
+
+    run = run_of(hr.Dataset.range(1).map(slow).prefetch(2), RunPolicy(clock=clock))
+    block = run.pull(limit)
+    assert isinstance(block, Block)
+    assert run.is_spent
+    assert workers() == []
+    run.close()

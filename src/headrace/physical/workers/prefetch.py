@@ -98,7 +98,7 @@ class PrefetchStage(Stage):
             seconds = self._now_s() - start
             self._pace.observe(len(item), seconds, item.payload.nbytes)
             self._tuner.made_here(len(item), seconds, gap_s)
-            if self._tuner.ahead:  # before the consumer goes away with what it has
+            if self._tuner.ahead and not self.inputs[0].is_spent:  # before the consumer goes away with what it has
                 self._hand_over()
         return item
 
@@ -155,6 +155,11 @@ class PrefetchStage(Stage):
     def reads_no_more(self) -> bool:
         """Whether its input does not, while this thread reads it."""
         return self._driver is None and super().reads_no_more
+
+    @property
+    def made_elements(self) -> int:  # type: ignore[override]  # where nobody makes any it is a number
+        """How many elements its input has made, where it is read here."""
+        return self.inputs[0].made_elements if self._driver is None else 0
 
     def _is_spent(self) -> bool:
         return self.inputs[0].is_spent if self._driver is None else self._driver.has_given_all
