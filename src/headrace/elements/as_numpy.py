@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
-import optree
 
 from headrace.elements.leaf_arrays import NORMAL_LEAVES
 from headrace.elements.rows_and_columns import columns_of_parts
-from headrace.elements.structure import NAMESPACE, Element
+from headrace.elements.structure import Element, map_leaves
 
 __all__ = ["as_numpy", "as_numpy_rows"]
 
@@ -34,7 +33,7 @@ def as_numpy(element: Element) -> Element:
         return tuple([as_numpy(part) for part in element])
     if kind is dict:
         return {key: as_numpy(part) for key, part in element.items()}
-    return optree.tree_map(_leaf_as_numpy, element, namespace=NAMESPACE)
+    return map_leaves(_leaf_as_numpy, element)
 
 
 def _number_as_numpy(number: Any) -> Any:

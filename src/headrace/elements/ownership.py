@@ -28,7 +28,7 @@ from headrace.elements.record_classes import (
     register_record,
 )
 from headrace.elements.rows_and_columns import columns_of_parts
-from headrace.elements.structure import NAMESPACE, Element, flatten, unflatten
+from headrace.elements.structure import NAMESPACE, Element, flatten, map_leaves, unflatten
 from headrace.elements.tensor_classes import is_tensor_class
 from headrace.elements.tensor_spec import TensorSpec
 
@@ -189,7 +189,7 @@ def copied(element: Element) -> Element:
         return element
     if is_tensor_class(kind):  # type: ignore[arg-type]  # every class has a hash
         return element.clone()  # to ask optree what lies in it costs several times as much
-    return optree.tree_map(_copied_leaf, element, namespace=NAMESPACE)
+    return map_leaves(_copied_leaf, element)
 
 
 def _copied_leaf(leaf: Any) -> Any:

@@ -9,7 +9,6 @@ What always holds:
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
@@ -21,7 +20,18 @@ import optree
 from headrace.elements.leaf_arrays import NORMAL_LEAVES, NUMPYS_TEXTS, PLAIN_LEAVES, PYTHON_NUMBERS, stack
 from headrace.elements.record_classes import is_settled_tuple
 from headrace.elements.row_building import tied_rows
-from headrace.elements.structure import LEAF, NAMESPACE, Element, TreeDef, flatten, is_record, normalize, paths_of
+from headrace.elements.structure import (
+    LEAF,
+    NAMESPACE,
+    Element,
+    TreeDef,
+    flat_dict,
+    flatten,
+    is_record,
+    map_leaves,
+    normalize,
+    paths_of,
+)
 from headrace.errors import InvalidArgumentError
 
 __all__ = [
@@ -46,7 +56,7 @@ _FEW_PARTS: Final = 8
 
 def scalars_as_elements(element: Element) -> Element:
     """Returns the element with every NumPy scalar, also in an array without axes, as elements of arrays carry it."""
-    return optree.tree_map(_scalar_as_element, element, namespace=NAMESPACE)
+    return map_leaves(_scalar_as_element, element)
 
 
 def _scalar_as_element(leaf: Any) -> Any:
@@ -167,16 +177,10 @@ def _transposed(rows: Sequence[Element], kinds: AbstractSet[type]) -> tuple[Tree
     if any(type(key) is not str for key in parts):  # in which order optree puts others is its own
         return _transpose_any(rows)
     if all(part[0] is LEAF for part in parts.values()):
-        treedef = _flat_dict(tuple(parts))
+        treedef = flat_dict(tuple(parts))
     else:
         treedef = optree.treespec_dict({key: part[0] for key, part in parts.items()}, namespace=NAMESPACE)
     return treedef, [column for key in sorted(parts) for column in parts[key][1]]
-
-
-@functools.lru_cache(maxsize=256)
-def _flat_dict(keys: tuple[str, ...]) -> TreeDef:
-    """Returns the structure of dicts of leaves; the very same one for every batch, by which ``row_building`` knows it."""
-    return optree.treespec_dict(dict.fromkeys(keys, LEAF), namespace=NAMESPACE)
 
 
 def _transposed_named_tuples(rows: Sequence[Element], kinds: AbstractSet[type]) -> tuple[TreeDef, list[_Column]] | None:

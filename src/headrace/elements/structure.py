@@ -7,8 +7,9 @@ written as a list, as in tf.data, and ``normalize`` makes it one.
 
 from __future__ import annotations
 
+import functools
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +19,7 @@ from headrace import exiting
 from headrace.elements.leaf_arrays import (
     NORMAL_LEAVES,
     NUMPYS_TEXTS,
+    PLAIN_LEAVES,
     array_of_items,
     check_unmasked,
     object_array,
@@ -41,9 +43,11 @@ __all__ = [
     "Element",
     "TreeDef",
     "array_of_list",
+    "flat_dict",
     "flatten",
     "flatten_as_written",
     "is_record",
+    "map_leaves",
     "may_refuse",
     "nbytes_of",
     "nbytes_of_leaves",
@@ -62,19 +66,58 @@ exiting.at_exit()
 LEAF: Final[TreeDef] = optree.treespec_leaf(namespace=NAMESPACE)
 
 
+_TEXT: Final = frozenset((str,))
 _TEXTS: Final = frozenset((str, bytes))
 _SCALARS: Final = NORMAL_LEAVES - {np.ndarray}  # and what is normal wherever it comes
 _dtype: Final = operator.attrgetter("dtype")
 
 
 def flatten(element: Element) -> tuple[list[Any], TreeDef]:
-    """Returns the leaves of a normalised element and its structure."""
+    """Returns the leaves of a normalised element and its structure.
+
+    What is plain needs no optree, which lets Python's lock go in each call: beside threads that compute, a call then takes as long as
+    a hundred (docs/decisions/0151).
+    """
+    kind = type(element)
+    if kind in PLAIN_LEAVES:
+        return [element], LEAF
+    if kind is tuple and PLAIN_LEAVES.issuperset(map(type, element)):
+        return list(element), _flat_tuple(len(element))
+    if kind is dict and PLAIN_LEAVES.issuperset(map(type, element.values())) and _TEXT.issuperset(map(type, element)):
+        return [element[key] for key in sorted(element)], flat_dict(tuple(element))
+    if is_tensor_class(kind):  # type: ignore[arg-type]  # every class has a hash
+        return [element], LEAF
+    if kind is tuple:
+        parts = list(map(flatten, element))
+        treedef = optree.treespec_tuple([part[1] for part in parts], namespace=NAMESPACE)
+        return [leaf for leaves, _ in parts for leaf in leaves], treedef
+    if kind is dict and _TEXT.issuperset(map(type, element)):  # in which order optree puts other keys is its own
+        by_key = {key: flatten(part) for key, part in element.items()}
+        treedef = optree.treespec_dict({key: part[1] for key, part in by_key.items()}, namespace=NAMESPACE)
+        return [leaf for key in sorted(by_key) for leaf in by_key[key][0]], treedef
     return optree.tree_flatten(element, namespace=NAMESPACE)
+
+
+@functools.lru_cache(maxsize=256)
+def _flat_tuple(length: int) -> TreeDef:
+    return optree.treespec_tuple([LEAF] * length, namespace=NAMESPACE)
+
+
+@functools.lru_cache(maxsize=256)
+def flat_dict(keys: tuple[str, ...]) -> TreeDef:
+    """Returns the structure of dicts of leaves; the very same one each time, by which ``row_building`` knows it."""
+    return optree.treespec_dict(dict.fromkeys(keys, LEAF), namespace=NAMESPACE)
 
 
 def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Element:
     """Returns the element of that structure with those leaves."""
     return optree.tree_unflatten(treedef, leaves)
+
+
+def map_leaves(function: Callable[[Any], Any], element: Element) -> Element:
+    """Returns the element with what a function makes of each leaf in its place."""
+    leaves, treedef = flatten(element)
+    return optree.tree_unflatten(treedef, map(function, leaves))
 
 
 def may_refuse(treedef: TreeDef) -> bool:

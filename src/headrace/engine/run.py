@@ -165,6 +165,11 @@ class Run:
         return 1 if self._root is None else self._root.first_elements
 
     @property
+    def made_elements(self) -> int:
+        """How many elements are made and come at once."""
+        return 0 if self._root is None else self._root.made_elements
+
+    @property
     def cursor(self) -> Cursor:
         """The position before the element that comes next, while nobody pulls."""
         if self._root is None:  # it was opened, so it is closed

@@ -88,6 +88,8 @@ class SmallRun:
     def open(self, state: object) -> None:
         """Does nothing: its elements are there."""
 
+    made_elements: Final = 0  # all come at once
+
     @property
     def first_elements(self) -> int:
         """How many elements to ask for first."""

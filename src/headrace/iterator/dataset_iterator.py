@@ -162,7 +162,7 @@ class DatasetIterator(Chained, ReaderPosition, ElementIterator):
         elif run.is_spent:
             return None
         pace = self._pace
-        return run.pull(limit or (A_BLOCK if pace is None else pace.size))
+        return run.pull(limit or (A_BLOCK if pace is None else max(pace.size, run.made_elements)))
 
     def _next_step(self, joint: JointEnd) -> Item:
         """Returns the next element if all ranks have one, alone, so that no rank takes one that another cannot match."""

@@ -67,6 +67,7 @@ class ForkedRun:
     """
 
     first_elements: Final = 1
+    made_elements: Final = 0
     is_spent: Final = False
     workers: Final = 0
     ram_budget_bytes: Final = 0

@@ -2,23 +2,48 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from headrace.machine import current_share
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
+from headrace.physical.stage import Pace
 from headrace.physical.workers.calls_tuner import calls_of
 from headrace.physical.workers.concurrency_tuner import tuner_of
 from headrace.physical.workers.gates import Gate
-from headrace.physical.workers.parallel_stage import TaskPaces
+from headrace.physical.workers.lasting import Lasting
+from headrace.physical.workers.task_paces import TaskPaces
 from headrace.physical.workers.tuned_calls import TunedCalls
 from headrace.physical.workers.tuned_workers import TunedWorkers
 
 __all__ = ["task_paces", "tuned_calls", "tuned_workers"]
 
 
-def task_paces(context: StageContext, meter: Meter) -> TaskPaces:
-    """Returns how much the workers do at once of the operation that has that meter, however many stages it becomes."""
+class _LatestPaces:
+    """What the latest run has learned of an operation."""
+
+    paces: TaskPaces | None = None
+
+
+_LATEST: Final = Lasting(lambda _: _LatestPaces())
+
+
+def task_paces(context: StageContext, meter: Meter, operations: tuple[object, ...]) -> TaskPaces:
+    """Returns how much the workers do at once of the operation that has that meter, however many stages it becomes.
+
+    Args:
+        context: of the run.
+        meter: of the operation.
+        operations: what it is, of which the next epoch begins with what is known of the first.
+    """
     paces: TaskPaces | None = context.learned.get(id(meter))
-    return context.learned.setdefault(id(meter), TaskPaces(context.policy.pace)) if paces is None else paces
+    if paces is None:
+        paces = context.learned.setdefault(id(meter), TaskPaces(context.policy.pace))
+        latest = _LATEST.of(operations)
+        if latest.paces is not None and context.policy.pace is Pace:
+            paces.begin_like(latest.paces)
+        latest.paces = paces
+    return paces
 
 
 def tuned_calls(

@@ -57,6 +57,8 @@ class Stage:
     first_elements = 1
     # How many elements it holds ready: asking for this many costs neither work nor memory.
     ready_elements = 0
+    # How many elements it has made and not given yet: a block of these comes at once.
+    made_elements = 0
     # True where its reader sets it, as it can do with elements that are made when somebody looks (``blocks.unmade``).
     may_wait = False
     # True where its reader sets it, as it puts short arrays together, takes them joined (``blocks.ragged_rows``), and hands none of them on.
@@ -310,6 +312,19 @@ class Pace:
             self.limit,
         )
         self.size = max(1, int(wanted))
+
+    def begin_like(self, before: Pace) -> None:
+        """Begins with what another has learned of the same work, and half as much at once as that says: some come sooner so.
+
+        They are few, as the next elements may be others: as many as three steps would lead to.
+        """
+        if not before.element_s:
+            return
+        self._elements, self._seconds, self._nbytes = before._elements, before._seconds, before._nbytes
+        self._blocks = 2  # so none of the next ones is the first
+        within_bytes = self.bytes_limit / max(1, self.element_nbytes)
+        fitting = int(min(self.target_s / self.element_s, within_bytes) / 2)
+        self.begin_with(max(1, min(fitting, self.GROWTH**3)))
 
     def begin_with(self, elements: int) -> None:
         """Begins with more than one element, where it is known that they cost little."""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import threading
 from typing import Any
 
 import numpy as np
+import optree
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.cases.structures import Pair, Sample
 
 import headrace as hr
-from headrace.elements.structure import flatten, nbytes_of, normalize, paths_of
+from headrace.elements.structure import NAMESPACE, flatten, map_leaves, nbytes_of, normalize, paths_of, unflatten
 from headrace.errors import InvalidArgumentError
 
 
@@ -24,6 +28,48 @@ def test_lists_are_arrays_wherever_they_stand() -> None:
     assert element["c"].x.shape == (0,)
     with pytest.raises(InvalidArgumentError, match="differ in shape"):
         normalize([[1], [1, 2]])
+
+
+_LEAVES = st.one_of(
+    st.integers(),
+    st.floats(allow_nan=False),
+    st.text(max_size=2),
+    st.none(),
+    st.just(np.arange(3)),
+    st.just(np.float32(1)),
+)
+_KEYS = st.one_of(st.text(max_size=2), st.integers(0, 3))
+_ELEMENTS = st.recursive(
+    _LEAVES,
+    lambda part: st.one_of(
+        st.lists(part, max_size=4).map(tuple),
+        st.dictionaries(_KEYS, part, max_size=4),
+        st.dictionaries(st.text(max_size=2), part, max_size=4),
+        st.dictionaries(st.text(max_size=1), part, max_size=3).map(collections.OrderedDict),
+        st.builds(Pair, part, part),
+    ),
+    max_leaves=8,
+)
+
+
+@given(_ELEMENTS)
+def test_an_element_is_taken_apart_as_optree_does_it_and_comes_back_as_it_was(element: Any) -> None:
+    (leaves, treedef), (expected, known) = flatten(element), optree.tree_flatten(element, namespace=NAMESPACE)
+    assert len(leaves) == len(expected)
+    assert all(leaf is other for leaf, other in zip(leaves, expected, strict=True))
+    assert (treedef, hash(treedef), treedef.paths()) == (known, hash(known), known.paths())
+    assert repr(map_leaves(lambda leaf: leaf, element)) == repr(unflatten(known, expected)) == repr(element)
+
+
+@pytest.mark.parametrize(
+    "element", [1, "a", np.zeros(3), (1, np.zeros(3)), {"b": 1, "a": b""}, ({"x": 1.0, "y": (2, 3)}, 4)]
+)
+def test_what_is_plain_is_taken_apart_without_optree_which_lets_the_lock_go(
+    element: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(optree, "tree_flatten", None)
+    leaves, treedef = flatten(element)
+    assert repr(unflatten(treedef, leaves)) == repr(element)
 
 
 def test_paths_read_as_they_would_be_written_behind_the_element() -> None:

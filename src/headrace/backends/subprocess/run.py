@@ -110,6 +110,7 @@ class RemoteRun:
         self._watch = RunWatch(self._vigil)
         self.cursors: Final[weakref.WeakSet[RemoteCursor]] = weakref.WeakSet()
         self.first_elements: Final = 1
+        self.made_elements: Final = 0  # they come in blocks, which are given as they come
         self.own_end: Final = OwnEnd()
         self.is_spent = self._is_last = False
         self._ready: deque[Item] = deque()  # what came and could not be made again together

@@ -96,7 +96,7 @@ class ParallelMaps:
             here=self.here,
             beside=self.in_workers,
             tuner=self.tuner,
-            paces=task_paces(self.context, self.meter),
+            paces=task_paces(self.context, self.meter, self.node.operations),
             given=given,
         )
 
@@ -111,11 +111,12 @@ class ParallelMaps:
             gate=self.gate,
             map_index=self.map_index,
             ahead=ahead,
-            paces=task_paces(context, self.meter),
+            paces=task_paces(context, self.meter, self.node.operations),
             ready_order=context.policy.ready_order,
             memory=None if size is None else self._memory(size, given % size, ahead),
             tuner=self.tuner,
             is_elsewhere=self.there is not None,
+            count=count - given if (count := self.node.input.cardinality()) >= 0 else None,
         )
 
     def _memory(self, size: int, first: int, ahead: Ahead) -> BatchMemory:

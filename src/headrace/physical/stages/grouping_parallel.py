@@ -68,7 +68,7 @@ def parallel_batch(
         here=lambda source: BatchStage(node, source, meter, memory, holding),
         beside=lambda source, _: beside(source, tuner=tuner),
         tuner=tuner,
-        paces=task_paces(context, meter),
+        paces=task_paces(context, meter, node.operations),
         inputs_each=node.batch_size,
     )
 
@@ -90,7 +90,7 @@ def _stacked_in_workers(
         meter,
         gate=gate,
         ahead=context.ahead(node),
-        paces=task_paces(context, meter),
+        paces=task_paces(context, meter, node.operations),
         tuner=tuner,
         owns_input=True,
     )

@@ -1,9 +1,10 @@
 """How many calls of an operation run at once in its workers, and how many tasks may be under way, where that is left to headrace.
 
-It climbs, a step at a time, while somebody waits for the results and the model says that more calls can pay (``analysis.calls``):
+It begins with one a core and climbs, a step at a time, while somebody waits for the results and the model says that more calls can pay (``analysis.calls``):
 what mostly waits goes by fours, as a machine has far fewer cores than a network has answers. A step that did not bring a good part
-of what it could is taken back, and the next one comes later each time. Where nobody waits for the results, calls that were not
-needed are let go. So a run settles after a few steps, and only what has changed moves it again.
+of what it could is taken back, and the next one comes later each time. Calls that take far longer beside each other than alone hold each
+other up, at Python's lock or at whatever they share: half of them are tried, and stay where they bring as much. Where nobody waits for
+the results, calls that were not needed are let go. So a run settles after a few steps, and only what has changed moves it again.
 
 Nothing here knows a thread or a clock: figures in, numbers out. What is found is kept as long as what is called: the next epoch
 begins with it.
@@ -35,6 +36,13 @@ _LEAST_GROWTH: Final = 1.5
 _FADING: Final = 1.02
 # A step up that brought less than this, in elements a second, was for nothing.
 _PAID: Final = 1.15
+# Two looks that differ by less say the same; after so many at as many calls what they say counts all the same.
+_STEADY: Final = 0.15
+_LOOKS: Final = 4
+# Calls that take so many times as long as they can, or have one core together and none for half of their time, may hold each other up.
+_HELD_UP: Final = 2.0
+# Fewer are left alone: whether there are any at all is another's question.
+_FEW: Final = 3
 # Looks in a row at which calls were not needed, before they are let go.
 _CALM: Final = 8
 # Looks until a step that was taken back is tried again: four times as many each time.
@@ -71,8 +79,11 @@ class CallsTuner:
         self.reason = ""
         self._most = max(first, MOST_CALLS) if most is None else most
         self._tasks = _TASKS
-        self._before: CallsFigures | None = None  # the step up that is being tried
-        self._left = self._patience = 0  # looks until the next step up
+        self._before: CallsFigures | None = None  # what there was before the step that is being tried
+        self._last: CallsFigures | None = None  # the look before
+        self._looks = 0  # in a row at as many calls
+        self._up = _Patience()  # until the next step up is tried
+        self._fewer = _Patience()  # until fewer are tried
         self._least_s = math.inf  # what an element took at least, lately
         self._calm = 0  # looks in a row at which nobody waited
         self._let_go = False  # whether the last step was one down
@@ -83,6 +94,10 @@ class CallsTuner:
         """How many tasks may be under way or wait for their turn."""
         return max(_LEAST_WINDOW, self._tasks * self.calls)
 
+    def begins(self) -> None:
+        """Notes that the workers begin with a run: what they did before says nothing of how steady it is."""
+        self._last = None
+
     def made_alone(self, element_s: float) -> None:
         """Learns what an element took where no other call ran beside it."""
         self._least_s = min(self._least_s, element_s)
@@ -91,26 +106,50 @@ class CallsTuner:
         """Learns what came of the calls for a while."""
         if figures.calls != self.calls:
             return
-        self._left = max(0, self._left - 1)
+        self._up.passes()
+        self._fewer.passes()
         if figures.elements:
             self._least_s = min(_FADING * self._least_s, figures.element_s)
         is_waited_for = figures.wait_share > _WAITED_FOR
+        is_steady = self._is_steady(figures)
         self._calm = self._calm + 1 if figures.wait_share < _NOT_WAITED_FOR else 0
         before, self._before = self._before, None
-        if before is not None and is_waited_for and figures.rate < _PAID * before.rate:
+        if before is not None and not self._has_paid(before, figures) and not is_steady:
+            self._before = before
+        elif before is not None and before.calls > figures.calls:
+            self._judge_fewer(before, figures, is_waited_for=is_waited_for)
+        elif before is not None and is_waited_for and not self._has_paid(before, figures):
             self._take_back(before, figures)
         elif figures.starved_share > _STARVED and self._tasks < _MOST_TASKS:
             self._widen(figures)
+        elif is_waited_for and is_steady and self._may_hold_each_other_up(figures):
+            self._try_fewer(figures)
         elif is_waited_for and figures.in_use > _IN_USE * self.calls:
             self._step_up(figures)
         elif self._calm >= self._patience_down:
             self._step_down(figures)
 
+    def _is_steady(self, figures: CallsFigures) -> bool:
+        """Returns whether as many calls brought as much at the look before, or were looked at often enough.
+
+        What has begun a moment ago is slow: its processes import what they need, and its tasks are short.
+        """
+        last, self._last = self._last, figures
+        if last is None or last.calls != figures.calls:
+            self._looks = 0
+            return False
+        self._looks += 1
+        return abs(figures.rate - last.rate) <= _STEADY * last.rate or self._looks >= _LOOKS
+
+    def _has_paid(self, before: CallsFigures, figures: CallsFigures) -> bool:
+        """Returns whether what is tried brings enough to be kept."""
+        return figures.rate >= (_PAID if figures.calls > before.calls else 1.0) * before.rate
+
     def _step_up(self, figures: CallsFigures) -> None:
         growth = _GROWTH_OF_WAITS if figures.at_work_share < _WAITS else _GROWTH
         # Where more threads want a processor than there are, a call takes longer, and seems to wait.
         calls = min(self._most, by_cores(figures, min(self._least_s, figures.element_s)), growth * self.calls)
-        if calls < _LEAST_GROWTH * self.calls or self._left:
+        if calls < _LEAST_GROWTH * self.calls or not self._up.is_over:
             return
         if self._let_go:  # they were needed after all
             self._patience_down = min(8 * self._patience_down, _LAST_PATIENCE)
@@ -122,13 +161,37 @@ class CallsTuner:
         )
 
     def _take_back(self, before: CallsFigures, figures: CallsFigures) -> None:
-        self._patience = min(4 * self._patience or _FIRST_PATIENCE, _LAST_PATIENCE)
-        self._left = self._patience
+        self._up.begin()
         self._change(
             before.calls,
             f"{quantity(figures.rate)} elements/s with {figures.calls:,} calls are hardly more than {quantity(before.rate)} with "
             f"{before.calls:,}",
         )
+
+    def _may_hold_each_other_up(self, figures: CallsFigures) -> bool:
+        """Returns whether fewer calls may bring as much."""
+        if self.calls < _FEW or not self._fewer.is_over or figures.in_use < _IN_USE * self.calls:
+            return False
+        has_a_core = figures.cpu_s > figures.seconds and _HELD_UP * figures.at_work_share < 1
+        return has_a_core or figures.element_s > _HELD_UP * self._least_s
+
+    def _try_fewer(self, figures: CallsFigures) -> None:
+        self._before = figures
+        self._change(
+            math.ceil(self.calls / 2),
+            f"a trial: a call takes {duration(figures.element_s)} for an element beside others, and works "
+            f"{share(figures.at_work_share)} of that",
+        )
+
+    def _judge_fewer(self, before: CallsFigures, figures: CallsFigures, *, is_waited_for: bool) -> None:
+        """Keeps to fewer calls where they bring as much, for a while; else has as many as before."""
+        found = f"{quantity(figures.rate)} elements/s with {figures.calls:,} calls, {quantity(before.rate)} with {before.calls:,}"
+        if is_waited_for and figures.rate < before.rate:
+            self._fewer.begin()
+            self._change(before.calls, found)
+        else:
+            self.reason = found
+            self._up.begin()
 
     def _step_down(self, figures: CallsFigures) -> None:
         self._calm = 0
@@ -149,6 +212,27 @@ class CallsTuner:
 
     def _change(self, calls: int, reason: str) -> None:
         self.calls, self.reason, self._let_go = calls, reason, False
+
+
+class _Patience:
+    """How many looks to wait before something is tried again that was for nothing: four times as many each time."""
+
+    def __init__(self) -> None:
+        self._left = self._length = 0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it may be tried."""
+        return not self._left
+
+    def passes(self) -> None:
+        """Notes a look."""
+        self._left = max(0, self._left - 1)
+
+    def begin(self) -> None:
+        """Notes that it was for nothing."""
+        self._length = min(4 * self._length or _FIRST_PATIENCE, _LAST_PATIENCE)
+        self._left = self._length
 
 
 _TUNERS: Final = Lasting(lambda key: CallsTuner(*key))

@@ -24,49 +24,20 @@ from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.workers.batch_memory import BatchMemory
 from headrace.physical.workers.gates import Gate
 from headrace.physical.workers.ready_order import FIRST_READY, ReadyOrder
+from headrace.physical.workers.task_paces import TASK_S, TaskPaces
 from headrace.physical.workers.task_window import Task, TaskWindow, count_of
 from headrace.physical.workers.tuned_calls import TunedCalls
 from headrace.physical.workers.unordered_delivery import UnorderedDelivery
 from headrace.queues.channel import EMPTY, Channel
 
-__all__ = ["ParallelStage", "TaskPaces"]
+__all__ = ["ParallelStage"]
 
-# A task wakes two threads, each of which waits for Python's lock and finds a cold cache: a third of a millisecond of work
-# beside one, on two cores (docs/decisions/0053).
-_TASK_S: Final = 8e-3
-# One that another process does costs twice as much beside its work: what it is made of goes there, and what is made comes back.
-_TASK_ELSEWHERE_S: Final = 2 * _TASK_S
-# It takes longer in a run that lasts, which has as much less of that cost. No longer than this part of what a worker has done before:
-# at the end one works at its last task while others have none, which is less than this part of the run (docs/decisions/0143).
-_PART_OF_DONE: Final = 16
-_LONGEST_ELSEWHERE_S: Final = 2 * _TASK_ELSEWHERE_S
-# Elements that take longer to come than a task takes are handed on as they come: one read waits no longer than four tasks.
-_READ_S: Final = 4 * _TASK_S
 # A part of a read that is short beside it: what is made within that is not worth a read more.
 _MOMENT: Final = 16
+# Of a whole task, what one is at least that is smaller only because the end is near.
+_LAST: Final = 4
 # A task that only tries how many should run at once is this part of another.
 _SHORT: Final = 4
-
-
-class TaskPaces:
-    """How much is read and made at once, for all stages that an operation becomes in a run: each goes on where one was.
-
-    Attributes:
-        making: how much a task is.
-        reading: how much is read at most for one.
-    """
-
-    __slots__ = ("_done_s", "making", "reading")
-
-    def __init__(self, pace: Callable[..., Pace] = Pace) -> None:
-        self.making = pace(target_s=_TASK_S)
-        self.reading = pace(target_s=_READ_S)
-        self._done_s = 0.0
-
-    def lengthen(self, done_s: float) -> None:
-        """Has tasks that processes do take longer, the more each has done; ``done_s`` is what one has done since it was told last."""
-        self._done_s += done_s
-        self.making.target_s = min(max(_TASK_ELSEWHERE_S, self._done_s / _PART_OF_DONE), _LONGEST_ELSEWHERE_S)
 
 
 class _Reads:
@@ -89,7 +60,7 @@ class _Reads:
         self.latest_s = seconds
         self.pace.observe(elements, seconds, 0)
         # By a factor of two: where the work is as slow, its workers are to have enough ready.
-        self.are_slow = seconds > max(_TASK_S, 2 * work_s)
+        self.are_slow = seconds > max(TASK_S, 2 * work_s)
 
 
 class ParallelStage(Stage):
@@ -99,6 +70,7 @@ class ParallelStage(Stage):
     the budget, or is one task. Only the driver changes what the stage knows.
 
     Without ``map_index`` results keep the order of the input; else it is by which index a state knows the map whose results came.
+    With ``count`` the input has so many elements at most.
     """
 
     works_in_pull = False
@@ -118,6 +90,7 @@ class ParallelStage(Stage):
         tuner: TunedCalls | None = None,
         owns_input: bool = False,
         is_elsewhere: bool = False,
+        count: int | None = None,
     ) -> None:
         super().__init__(meter, (input_stage,), input_stage.cursor)
         meter.calls = gate.calls
@@ -130,15 +103,15 @@ class ParallelStage(Stage):
         # A block must not take more than its part of the bytes that the window may hold.
         paces = paces or TaskPaces()
         self._pace, self._reads = paces.making, _Reads(paces.reading)
-        self._lengthen = paces.lengthen if is_elsewhere else None
-        if is_elsewhere:
-            paces.lengthen(0.0)
+        self._lengthen = functools.partial(paces.lengthen, elsewhere=is_elsewhere)
         self._pace.bytes_limit = self._most_bytes_a_block()
+        self._lengthen(0.0, gate.calls)
         self._window = TaskWindow(ahead, copies=2 if is_elsewhere else 1)  # in a process there is one more
         self._ready = Gauge(meter)
         # Without a bound of its own: the window bounds what is under way.
         self._done: Channel[Task] = Channel(capacity=sys.maxsize, name=meter.name)
         self._read_elements = 0
+        self._count = count
         self._ended = False
         self._closed = False
         self.reads_on = True  # False: only what it has read, and what its own input has, is made and given
@@ -198,6 +171,12 @@ class ParallelStage(Stage):
         if self._delivery is None:
             return piece
         return self._delivery.placed(piece, task.start + task.elements - task.left - count_of(piece))
+
+    @property
+    def made_elements(self) -> int:  # type: ignore[override]  # where nobody makes any it is a number
+        """How many elements of the task whose pieces come next are left."""
+        tasks = self._window.tasks
+        return tasks[0].left if tasks and self._delivery is None else 0
 
     def _show_ready(self) -> None:
         """Shows what is ready; a task of which some was taken weighs as before."""
@@ -269,12 +248,19 @@ class ParallelStage(Stage):
         most = self._reads.pace.size
         if short:
             return min(most, max(1, self._pace.size // _SHORT))
-        size = min(most, self._pace.size)
+        size = min(most, self._pace.size, self._part_of_rest())
         if self._memory is None:
             return size
         each_bytes = self._pace.element_nbytes
         most = min(most, self._pace.bytes_limit // max(1, each_bytes))
         return self._memory.count_to_end(self._read_elements, size, most, each_bytes)
+
+    def _part_of_rest(self) -> int:
+        """Returns how much a task may be, so that the last ones are shared by all workers: each one's part of what is left."""
+        if self._count is None:
+            return sys.maxsize
+        rest = self._count - self._read_elements
+        return max(-(-rest // self._gate.calls), -(-self._pace.size // _LAST), 1)
 
     def _most_bytes_a_block(self) -> int:
         return max(1, self._ahead.share_bytes // (2 * self._most_tasks))
@@ -351,8 +337,7 @@ class ParallelStage(Stage):
         self.meter.count(served=task.left, busy_s=task.seconds)
         self.meter.count_cpu(task.cpu_s, task.seconds)
         self._pace.bytes_limit = self._most_bytes_a_block()
-        if self._lengthen is not None:
-            self._lengthen(task.seconds / self._gate.calls)
+        self._lengthen(task.seconds / self._gate.calls, self._gate.calls)
         self._pace.observe(task.elements, task.seconds, task.nbytes)
         self.meter.element_nbytes = self._pace.element_nbytes
         if self._tuner is not None:

@@ -15,7 +15,8 @@ from collections.abc import Callable
 from headrace.blocks.block import Block
 from headrace.observe.meter import Meter
 from headrace.physical.stage import Item, Stage
-from headrace.physical.workers.parallel_stage import ParallelStage, TaskPaces
+from headrace.physical.workers.parallel_stage import ParallelStage
+from headrace.physical.workers.task_paces import TaskPaces
 from headrace.physical.workers.tuned_calls import TunedCalls
 
 __all__ = ["TunedStage"]

@@ -66,6 +66,7 @@ class TunedWorkers:
 
     def begin(self) -> None:
         """Notes that the workers have nothing to do until they are given something."""
+        self._tuner.begins()
         self._span = _Span(self._tuner.every_s)
 
     def note(self, before: int, after: int, reason: str, name: str | None = None) -> None:

@@ -37,10 +37,15 @@ class World:
     behind: float = 1e9
     wanted: float = 1e9
     tail: int = 2
+    best: int | None = None  # how many calls bring most; more of them hold each other up
+    held_up: float = 0.0  # what each call beyond these costs, as a part of what all bring
 
     def rate(self, calls: int) -> float:
         """What so many calls would make."""
-        return min(calls / self.element_s, self.cores / max(self.cpu_s, 1e-9), self.behind / self.element_s)
+        possible = min(calls / self.element_s, self.cores / max(self.cpu_s, 1e-9), self.behind / self.element_s)
+        if self.best is None or calls <= self.best:
+            return possible
+        return min(possible, self.rate(self.best)) / (1 + self.held_up * (calls - self.best))
 
     def figures(self, tuner: CallsTuner) -> CallsFigures:
         """What is seen for a tenth of a second."""
@@ -99,6 +104,27 @@ def test_steps_that_bring_nothing_are_taken_back_and_come_ever_later(behind: int
     settled = seen[-1]
     assert settled >= behind / 2 or settled == 2
     assert seen[20:].count(settled) >= 0.9 * len(seen[20:])
+
+
+@given(st.sampled_from([1, 2, 3, 4, 6, 8, 12]), st.floats(0.02, 1.0), st.sampled_from([8, 16, 48, 64]))
+def test_calls_that_hold_each_other_up_become_fewer_until_those_bring_less(
+    best: int, held_up: float, first: int
+) -> None:
+    world = World(0.002, cpu_s=0.0018, cores=64, best=best, held_up=held_up)
+    tuner = CallsTuner(first)
+    tuner.made_alone(world.element_s)
+    _, seen = played(world, 400, tuner)
+    lasting, most = seen[30:], max(map(world.rate, range(2, first + 1)))
+    assert sum(map(world.rate, lasting)) / len(lasting) >= 0.6 * most
+    assert lasting.count(max(set(lasting), key=lasting.count)) >= 0.85 * len(lasting)
+
+
+@given(st.floats(0.01, 0.5), st.integers(8, 64))
+def test_calls_that_wait_and_do_not_hold_each_other_up_stay_as_many(element_s: float, first: int) -> None:
+    tuner = CallsTuner(first, first)
+    tuner.made_alone(element_s)
+    _, seen = played(World(element_s, cpu_s=element_s * 1e-2, cores=64), 100, tuner)
+    assert set(seen) == {first}
 
 
 @given(st.floats(1.0, 500.0), st.sampled_from([2, 8, 64]))

@@ -26,7 +26,8 @@ from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.workers import parallel_stage as parallel
 from headrace.physical.workers.batch_memory import BatchMemory
 from headrace.physical.workers.gates import Gate
-from headrace.physical.workers.parallel_stage import ParallelStage, TaskPaces
+from headrace.physical.workers.parallel_stage import ParallelStage
+from headrace.physical.workers.task_paces import TaskPaces
 from headrace.queues.channel import EMPTY, Channel
 
 CALLS = 4
@@ -52,8 +53,23 @@ class Numbers(Stage):
         super().__init__(Meter("numbers"), (), IndexCursor(0))
         self.takes_s, self.now = takes_s, now
         self.read = self.reads = 0
+        self.last: int | None = None  # behind which there are none
+        self.asked: list[int] = []
+        self.sizes: list[int] = []  # of a pace, whenever something was asked for
+        self._pace: Pace | None = None
+
+    def sizes_of(self, pace: Pace) -> list[int]:
+        self._pace = pace
+        return self.sizes
 
     def _pull(self, limit: int) -> Item:
+        if self.last is not None and self.read >= self.last:
+            return None
+        self.asked.append(limit)
+        if self._pace is not None:
+            self.sizes.append(self._pace.size)
+        if self.last is not None:
+            limit = min(limit, self.last - self.read)
         first, self.read, self.reads = self.read, self.read + limit, self.reads + 1
         self.now[0] += limit * self.takes_s
         rows = Rows(list(range(first, self.read)))
@@ -199,23 +215,69 @@ def test_blocks_that_come_stacked_are_whole_batches_as_soon_as_it_is_known_what_
     assert begun < len(lengths) // 2
 
 
-@given(st.lists(st.floats(0, 1), max_size=60))
-def test_a_task_of_a_process_is_a_small_part_of_what_was_done_before_and_within_its_bounds(done_s: list[float]) -> None:
-    paces, short_s, before_s = TaskPaces(), parallel._TASK_ELSEWHERE_S, 0.0
-    paces.lengthen(0.0)
-    assert paces.making.target_s == short_s
-    for one_s in done_s:
-        longest_s = paces.making.target_s
+@given(st.integers(1, 3000), st.floats(1e-6, 1e-2), st.integers(0, 40))
+def test_toward_a_known_end_no_worker_has_more_than_its_part_of_what_is_left(
+    count: int, work_s: float, more: int
+) -> None:
+    """Whatever an element takes, and where the end comes later than was said, or sooner."""
+    with by_hand() as clock:
+        numbers = Numbers(0.0, [0.0])
+        numbers.last = max(1, count + more - 20)
+
+        def make(block: Block) -> list[Block]:
+            clock.move(len(block) * work_s)
+            return [block]
+
+        gate = Gate(Here(), CALLS)
+        stage = ParallelStage(make, numbers, Meter("map"), gate=gate, ahead=Budget(1 << 30).ahead(), count=count)
+        sizes = numbers.sizes_of(stage._pace)
+        came: list[int] = []
+        while (piece := stage.pull(10_000)) is not None:
+            assert isinstance(piece, Block)
+            came += piece.payload.rows()
+    assert came == list(range(numbers.last))
+    before = 0
+    for limit, whole in zip(numbers.asked, sizes, strict=True):
+        assert limit <= max(-(-(count - before) // CALLS), -(-whole // 4), 1)
+        before += limit
+
+
+@given(st.floats(1e-7, 10), st.integers(0, 1 << 24), st.integers(1, 64), st.booleans())
+def test_the_next_run_begins_with_few_elements_of_what_this_one_has_learned(
+    element_s: float, nbytes: int, workers: int, elsewhere: bool
+) -> None:
+    before, paces = TaskPaces(), TaskPaces()
+    before.lengthen(0.0, workers, elsewhere=elsewhere)
+    for _ in range(8):
+        before.making.observe(10, 10 * element_s, 10 * nbytes)
+    paces.begin_like(before)
+    paces.lengthen(0.0, workers, elsewhere=elsewhere)
+    size = paces.making.size
+    assert paces.making.element_s == pytest.approx(element_s)
+    assert size == 1 or size * element_s <= 0.51 * paces.making.target_s
+    assert size == 1 or size * nbytes <= 0.51 * paces.making.bytes_limit
+    assert 1 <= size <= 64
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.integers(1, 64)), max_size=60), st.booleans())
+def test_a_task_is_a_small_part_of_what_was_done_before_and_within_its_bounds(
+    done: list[tuple[float, int]], elsewhere: bool
+) -> None:
+    paces, before_s = TaskPaces(), 0.0
+    of_two_s = paces.making.target_s * (2 if elsewhere else 1)
+    for one_s, workers in done:
         before_s += one_s
-        paces.lengthen(one_s)
-        assert longest_s <= paces.making.target_s <= parallel._LONGEST_ELSEWHERE_S
-        assert paces.making.target_s <= max(short_s, before_s / 16)
+        paces.lengthen(one_s, workers, elsewhere=elsewhere)
+        shortest_s = of_two_s * max(1, min(workers, 16) / 4)
+        assert shortest_s <= paces.making.target_s <= max(shortest_s, before_s / 16)
+        assert paces.making.target_s <= of_two_s * (2 if elsewhere else 1) * max(1, workers / 2)
+        assert paces.making.target_s <= 0.26
 
 
-def test_tasks_of_processes_take_twice_as_long_in_a_run_that_lasts_and_those_of_threads_as_long_as_ever() -> None:
-    paces = TaskPaces()
-    of_threads_s = paces.making.target_s
-    paces.lengthen(0.0)
-    at_first_s = paces.making.target_s
-    paces.lengthen(10.0)
-    assert (at_first_s, paces.making.target_s) == (2 * of_threads_s, 4 * of_threads_s)
+@pytest.mark.parametrize(("workers", "longer"), [(1, 1), (2, 1), (4, 2), (16, 8), (64, 8)])
+def test_tasks_of_a_run_that_lasts_take_the_longer_the_more_workers_there_are(workers: int, longer: int) -> None:
+    of_threads, of_processes = TaskPaces(), TaskPaces()
+    at_first_s = of_threads.making.target_s
+    of_threads.lengthen(60.0, workers, elsewhere=False)
+    of_processes.lengthen(60.0, workers, elsewhere=True)
+    assert (of_threads.making.target_s, of_processes.making.target_s) == (longer * at_first_s, 4 * longer * at_first_s)

@@ -26,7 +26,8 @@ from headrace.physical.workers.calls_tuner import CallsTuner
 from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
 from headrace.physical.workers.gates import Gate
 from headrace.physical.workers.own_turn import OwnTurn
-from headrace.physical.workers.parallel_stage import ParallelStage, TaskPaces
+from headrace.physical.workers.parallel_stage import ParallelStage
+from headrace.physical.workers.task_paces import TaskPaces
 from headrace.physical.workers.tuned_calls import TunedCalls
 from headrace.physical.workers.tuned_stage import TunedStage
 from headrace.physical.workers.tuned_workers import TunedWorkers
