@@ -66,6 +66,9 @@ _LEAST_SHARE: Final = 0.25
 # How much faster than one thread two must be that take turns, as it seems: they also hand the lock to and fro.
 _WORTH: Final = 1.1
 
+# So many times as fast are workers that a second look at one thread can wait.
+_FAR: Final = 2.0
+
 _Task = tuple[float, float, int, float, float]
 
 
@@ -237,7 +240,7 @@ class ConcurrencyTuner:
         """Tries the other way, where something can be gained by it."""
         if self.now == 1 and self._share() < _LEAST_SHARE:
             self._settle(1)
-        elif self.now != 1 and (self._slowest_s() > _SLOW_S or self._at_once() > _AT_ONCE):
+        elif self.now != 1 and (self._slowest_s() > _SLOW_S or self._at_once() > _AT_ONCE or self._is_far_better()):
             self._settle(self._most)
         else:
             way = self._most if self.now == 1 else 1
@@ -274,6 +277,11 @@ class ConcurrencyTuner:
             _WORTH if self._at_once() < _AT_ONCE else 1.0
         )  # new memory makes those slower that compute, and gets old
         return self._beside_s() * worth < self._alone_s()
+
+    def _is_far_better(self) -> bool:
+        """Returns whether workers take so little beside what an element took alone that it need not be tried again yet."""
+        tried_soon = self._interval_s < _LAST_INTERVAL_S  # at last it is, as elements may be others by then
+        return tried_soon and bool(self._tasks[1]) and _FAR * self._beside_s() < self._alone_s()
 
     def _alone_s(self) -> float:
         """Returns what an element takes alone, until it is where workers put it: before they were tried, or after, whichever was less."""

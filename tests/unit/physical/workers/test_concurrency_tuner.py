@@ -219,6 +219,20 @@ def test_workers_that_compute_at_once_are_kept_without_a_look_at_one_thread() ->
     assert machine.changes == 1
 
 
+@given(st.integers(4, 16), st.floats(1e-4, 5e-3))
+def test_workers_that_are_far_better_are_not_left_for_a_look_at_one_thread_for_a_while_and_then_are(
+    most: int, element_s: float
+) -> None:
+    calls = ConcurrencyTuner(most)
+    fed(calls, element_s, element_s, 400)
+    assert calls.now == most
+    tasks_a_second = most * int(1.0 / (10 * element_s))
+    assert 1 not in fed(calls, element_s, element_s, tasks_a_second)
+    late = fed(calls, element_s, element_s, 60 * tasks_a_second)
+    assert 1 in late
+    assert late.count(1) <= 40
+
+
 def test_a_second_epoch_does_not_wait_for_what_the_first_one_could_not_find() -> None:
     calls, machine = ConcurrencyTuner(2), Machine(1e-3, used_s=0.3)
     machine.run(calls, 2, 0.3)
