@@ -65,7 +65,8 @@ class ReadingAhead:
 
     def leave_to_parent(self) -> None:
         """Has nothing ready any more, in a process that is a copy of its own."""
-        # A thread of the other process may have held the lock of the old one.
+        # A thread of the other process may have held the lock of the old one; and no copy of a process frees what is on a GPU.
+        _left_to_parent.append(self.ready)
         self.ready = Channel(capacity=1, name="feed")
         self.ready.fail(forked())
 
@@ -106,6 +107,7 @@ class ReadingAhead:
             self._thread.join()
 
 
+_left_to_parent: Final[list[Channel[Ready]]] = []
 # For the interpreter's exit: a run that is stopped does not wake a thread that waits for room here.
 _begun: Final[weakref.WeakSet[ReadingAhead]] = weakref.WeakSet()
 

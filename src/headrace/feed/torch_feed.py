@@ -3,13 +3,14 @@
 On CUDA a batch takes three steps, and none of them is the training loop's: it is copied into pinned memory that is
 used again and again, sent to the device by a side stream while the step computes, and handed over with an event that the
 loop's stream waits for. The host never waits for the device, and the device never waits for the host, as long as data
-comes fast enough.
+comes fast enough. Where batches are made in memory that headrace itself uses again and again, that is pinned, and the first step falls away.
 """
 
 from __future__ import annotations
 
 import functools
 from collections import deque
+from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy as np
 from headrace.elements.structure import Element, flatten, unflatten
 from headrace.errors import InvalidArgumentError, MissingExtraError
 from headrace.feed.leaves import made_of_arrays
+from headrace.feed.page_locks import home_of, is_locked
 from headrace.frozen import mutable
 
 __all__ = ["CudaTransfer", "TorchTransfer", "torch_transfer"]
@@ -57,15 +59,26 @@ def torch_transfer(device: Any, dtype: Any, pin_memory: bool | str, buffer_size:
     return functools.partial(CudaTransfer, place, dtype, pin_memory=pin_memory is not False, slots=buffer_size + 2)
 
 
-def as_tensor(array: np.ndarray) -> Any:
-    """Returns a tensor on the array's memory; on a copy of it where the array may not be written to."""
+class _Lent:
+    """Lends an array's memory, as one that may be written to: PyTorch has no tensors that are read-only."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self._array = array
+        shown = array.__array_interface__
+        self.__array_interface__ = {**shown, "data": (shown["data"][0], False)}
+
+
+def as_tensor(array: np.ndarray, *, is_read: bool = False) -> Any:
+    """Returns a tensor on the array's memory; on a copy of it where the array may not be written to, unless the caller only reads."""
     import torch
 
     name = array.dtype.name
     if name == "bfloat16" or (
         name.startswith("float8_") and hasattr(torch, name)
     ):  # ml_dtypes': the bytes are the same
-        return as_tensor(array.view(f"u{array.itemsize}")).view(getattr(torch, name))
+        return as_tensor(array.view(f"u{array.itemsize}"), is_read=is_read).view(getattr(torch, name))
+    if is_read and not array.flags.writeable and array.dtype.kind in "biufc":
+        array = np.asarray(_Lent(array))
     if not array.flags.writeable or any(stride < 0 or stride % (array.itemsize or 1) for stride in array.strides):
         array = array.copy()
     if not array.dtype.isnative:
@@ -123,25 +136,60 @@ class _Sent:
 
 
 class _PinnedMemory:
-    """Pinned buffers for the tensors of a batch, used in turns: one is written again when its copy has left it."""
+    """Pinned memory from which the tensors of a batch are sent: where they lie, or buffers that are used in turns.
+
+    A buffer is written again when its copy has left it, and the memory in which a batch lies is held so long.
+    """
 
     def __init__(self, slots: int) -> None:
         self._slots = slots
         self._turn = 0
-        self._buffers: list[dict[tuple[int, Any, Any], Any]] = [{} for _ in range(slots)]
+        self._buffers: list[dict[int, Any]] = [{} for _ in range(slots)]
         self._left: list[Any] = [None] * slots
+        self._held: deque[tuple[Any, list[Any]]] = deque()
+        self._sending: list[Any] = []
 
-    def next_slot(self) -> dict[tuple[int, Any, Any], Any]:
-        """Returns the slot whose turn it is; waits until its last copy has left it."""
+    def begin(self) -> None:
+        """Begins with a batch; waits until the last copy from the buffers whose turn it is has left them."""
         event = self._left[self._turn]
         if event is not None:
             event.synchronize()
-        return self._buffers[self._turn]
+        while self._held and self._held[0][0].query():
+            self._held.popleft()
+
+    def pinned(self, leaf: Any, number: int) -> Any:
+        """Returns a tensor in pinned memory with what a leaf holds, an array or a tensor; it is the batch's one with this number."""
+        if not isinstance(leaf, np.ndarray):
+            return self._buffer(number, leaf.shape, leaf.dtype).copy_(leaf)
+        home = home_of(leaf)
+        if home is not None and is_locked(home):
+            self._sending.append(leaf)
+            return as_tensor(leaf)
+        tensor = as_tensor(leaf, is_read=True)
+        return self._buffer(number, tensor.shape, tensor.dtype).copy_(tensor)
+
+    def _buffer(self, number: int, shape: Any, dtype: Any) -> Any:
+        import torch
+
+        buffers = self._buffers[self._turn]
+        found = buffers.get(number)
+        if found is None or found.shape != shape or found.dtype != dtype:
+            # Batches that differ in size would pile up: of each place the newest shape stays.
+            found = buffers[number] = torch.empty(shape, dtype=dtype, pin_memory=True)
+        return found
 
     def sent(self, event: Any) -> None:
-        """Notes that the slot's copy has begun, and has left it when the event is reached."""
+        """Notes that the batch's copies have begun, and have left it when the event is reached."""
+        if self._sending:
+            self._held.append((event, self._sending))
+            self._sending = []
         self._left[self._turn] = event
         self._turn = (self._turn + 1) % self._slots
+
+    def __del__(self) -> None:
+        for event, _ in self._held:
+            with suppress(Exception):  # at the interpreter's exit the device is gone before
+                event.synchronize()
 
 
 class CudaTransfer:
@@ -152,9 +200,10 @@ class CudaTransfer:
     def __init__(self, device: Any, dtype: Any, *, pin_memory: bool, slots: int) -> None:
         import torch
 
-        self._device = device
+        # With its number: PyTorch looks for the current one each time, and each thread has its own.
+        self._device = torch.device("cuda", torch.cuda.current_device() if device.index is None else device.index)
         self._dtype = dtype
-        self._stream = torch.cuda.Stream(device)
+        self._stream = torch.cuda.Stream(self._device)
         self._pinned = _PinnedMemory(slots) if pin_memory else None
         # Of each copy its two events, and not its batch: the GPU has no room for those of a second.
         self._timed: deque[tuple[Any, Any]] = deque(maxlen=1000)
@@ -165,35 +214,38 @@ class CudaTransfer:
 
         tensors: list[Any] = []
 
-        def send(array: Any) -> Any:
-            tensor = as_tensor(array) if isinstance(array, np.ndarray) else array.detach()
-            if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
-                return array  # who put it where it is knows when it is there
-            tensors.append(self._to_device(tensor, len(tensors), slot))
+        def send(leaf: Any) -> Any:
+            if not isinstance(leaf, np.ndarray):
+                leaf = leaf.detach()
+                if leaf.device.type != "cpu" or leaf.layout is not torch.strided:
+                    return leaf  # who put it where it is knows when it is there
+            tensors.append(self._to_device(leaf, len(tensors)))
             return tensors[-1]
 
-        slot = self._pinned.next_slot() if self._pinned is not None else None
-        with torch.cuda.device(self._device), torch.cuda.stream(self._stream):
-            began, ended = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-            began.record(self._stream)
-            leaves, treedef = flatten(made_of_arrays(element, send, own=torch.Tensor, stage=_STAGE))
-            ended.record(self._stream)
+        if self._pinned is not None:
+            self._pinned.begin()
+        with torch.cuda.device(self._device):
+            outside = torch.cuda.current_stream(self._device)
+            torch.cuda.set_stream(
+                self._stream
+            )  # as torch.cuda.stream() does, which costs as much as a copy of some megabytes
+            try:
+                began, ended = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+                began.record(self._stream)
+                leaves, treedef = flatten(made_of_arrays(element, send, own=torch.Tensor, stage=_STAGE))
+                ended.record(self._stream)
+            finally:
+                torch.cuda.set_stream(outside)
         if self._pinned is not None:
             self._pinned.sent(ended)
         return _Sent(leaves, treedef, tensors, began, ended)
 
-    def _to_device(self, tensor: Any, number: int, slot: dict[tuple[int, Any, Any], Any] | None) -> Any:
-        import torch
-
+    def _to_device(self, leaf: Any, number: int) -> Any:
+        if self._pinned is not None:
+            tensor = self._pinned.pinned(leaf, number)
+        else:
+            tensor = as_tensor(leaf) if isinstance(leaf, np.ndarray) else leaf
         wanted = self._dtype if self._dtype is not None and tensor.is_floating_point() else tensor.dtype
-        if slot is not None:
-            key = (number, tuple(tensor.shape), tensor.dtype)
-            if key not in slot:
-                # Batches that differ in size from the last ones at this place would pile up: the newest shape stays.
-                for other in [found for found in slot if found[0] == number]:
-                    del slot[other]
-                slot[key] = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
-            tensor = slot[key].copy_(tensor)
         return tensor.to(self._device, non_blocking=True).to(wanted)
 
     def finish(self, begun: _Sent) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 from headrace.processes.arena import Place
 from headrace.processes.forks import FORKS, Returns
 from headrace.processes.segment import Segment
+from headrace.reused_memory import Pages
 
 __all__ = ["Lease", "Leases"]
 
@@ -22,12 +23,14 @@ class Lease:
         part: its bytes.
         place: it.
         back: where it is put when the last array on it is gone.
+        home: the memory of which it is a part.
     """
 
-    __slots__ = ("__array_interface__", "_back", "_bytes", "_copies", "_place")
+    __slots__ = ("__array_interface__", "_back", "_bytes", "_copies", "_place", "home")
 
-    def __init__(self, part: np.ndarray, place: Place, back: Returns) -> None:
+    def __init__(self, part: np.ndarray, place: Place, back: Returns, home: Pages | None = None) -> None:
         self._bytes = part
+        self.home = home
         self._place = place
         self._back = back
         self._copies = FORKS.noted()
@@ -60,7 +63,7 @@ class Leases:
         assert segment is not None  # the writer has a place in it
         self._taken_bytes += place.nbytes
         part = segment.bytes[place.start : place.start + nbytes]
-        return np.asarray(Lease(part, place, self._back))
+        return np.asarray(Lease(part, place, self._back, segment.pages))
 
     def gone(self, most: int | None = None) -> list[Place]:
         """Returns the places that nobody has held since it was asked last, or that many of them."""

@@ -13,6 +13,7 @@ from typing import Final, Self
 import numpy as np
 
 from headrace.errors import MissingExtraError, ResourceExhaustedError
+from headrace.reused_memory import Pages
 
 __all__ = ["Segment", "refuse_this_system"]
 
@@ -38,9 +39,14 @@ class Segment:
         descriptor: of the memory, which stays its caller's.
         nbytes: its size.
         is_shared: False keeps to this process what it writes there.
+
+    Attributes:
+        bytes: all of it (uint8).
+        nbytes: its size.
+        pages: the same memory, for a device that copies from it.
     """
 
-    __slots__ = ("_mapped", "bytes", "nbytes")
+    __slots__ = ("_mapped", "bytes", "nbytes", "pages")
 
     def __init__(self, descriptor: int, nbytes: int, *, is_shared: bool = True) -> None:
         access = mmap.ACCESS_WRITE if is_shared else mmap.ACCESS_COPY
@@ -50,6 +56,7 @@ class Segment:
             raise _refused(nbytes, error) from error
         self.nbytes = nbytes
         self.bytes: np.ndarray = np.frombuffer(self._mapped, np.uint8)
+        self.pages = Pages(self.bytes, are_own=True)
 
     @classmethod
     def made(cls, nbytes: int) -> tuple[Self, int]:

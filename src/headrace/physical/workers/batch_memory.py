@@ -2,9 +2,6 @@
 
 Nothing depends on it but speed. What a worker could not place travels as it is, and a batch whose elements do not all lie
 in order in one ``BatchBuffer`` is stacked as any other.
-
-The memory of a batch that nobody holds any more becomes that of a later one, of the same run or of the next epoch: the
-system hands out fresh pages one by one, which for a batch of pictures takes as long as writing them.
 """
 
 from __future__ import annotations
@@ -24,14 +21,12 @@ from headrace.blocks.payload import Payload
 from headrace.elements.rows_and_columns import transpose
 from headrace.elements.structure import TreeDef, stack
 from headrace.frozen import mutable
+from headrace.reused_memory import reused
 
 __all__ = ["BatchMemory", "SharedMemory"]
 
 # Below, a batch is stacked faster in one go than its elements are placed.
 _FEWEST_BYTES: Final = 4096
-# Of all that waits to be used again, in the whole process: bytes, and pieces, because they are looked through.
-_MOST_SPARE_BYTES: Final = 256 << 20
-_MOST_SPARE: Final = 16
 # For a copy less a task may be so many times as long: longer, and the first batch comes later than all workers together make it.
 _LONGER: Final = 2
 # Batches that come in one piece have one memory, which any of them keeps: so much is more than one batch at most.
@@ -45,53 +40,6 @@ _Layout = tuple[TreeDef, tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]]
 
 def _nobody_counts(_: int) -> None:
     """Does nothing."""
-
-
-class _Spare:
-    """Memory that waits to be used again, the latest last."""
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()  # a garbage collection may give memory back in the middle of anything
-        self._pieces: list[np.ndarray] = []
-
-    def take(self, nbytes: int) -> np.ndarray | None:
-        """Returns memory of this size, if there is some."""
-        with self._lock:
-            found = next((piece for piece in reversed(self._pieces) if piece.nbytes == nbytes), None)
-            if found is not None:
-                self._pieces = [piece for piece in self._pieces if piece is not found]
-            return found
-
-    def give(self, piece: np.ndarray, most_bytes: int) -> None:
-        """Keeps it for a while, up to a bound on all: what has waited longest makes room."""
-        most_bytes = min(most_bytes, _MOST_SPARE_BYTES)
-        if piece.nbytes > most_bytes:
-            return
-        with self._lock:
-            kept = [*self._pieces, piece][-_MOST_SPARE:]
-            while sum(one.nbytes for one in kept) > most_bytes:
-                kept = kept[1:]
-            self._pieces = kept
-
-
-_SPARE: Final = _Spare()
-
-
-class _Lease:
-    """Memory in use. The arrays on it keep it; when the last of them is gone, it is there for another batch."""
-
-    __slots__ = ("__array_interface__", "_most_spare_bytes", "_piece")
-
-    def __init__(self, nbytes: int, most_spare_bytes: int) -> None:
-        self._most_spare_bytes = most_spare_bytes
-        taken = _SPARE.take(nbytes)
-        self._piece = np.empty(nbytes, np.uint8) if taken is None else taken
-        self.__array_interface__ = self._piece.__array_interface__
-
-    def __del__(
-        self, give: Callable[[np.ndarray, int], None] = _SPARE.give
-    ) -> None:  # at the interpreter's exit no name is left
-        give(self._piece, self._most_spare_bytes)
 
 
 @mutable
@@ -228,7 +176,7 @@ class BatchMemory:
             return np.empty(whole, dtype)
         nbytes = math.prod(whole) * dtype.itemsize
         found = None if self._shared is None else self._shared(nbytes)
-        found = np.asarray(_Lease(nbytes, self._most_bytes)) if found is None else found
+        found = reused(nbytes, self._most_bytes) if found is None else found
         return found.view(dtype).reshape(whole)
 
     def close(self) -> None:

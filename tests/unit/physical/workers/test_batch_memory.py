@@ -15,6 +15,7 @@ from tests.laws.elements import Named, add_one, fail_on, halves
 from tests.laws.running import Way, assert_same, elements_of, ways
 
 import headrace as hr
+from headrace import reused_memory
 from headrace.blocks.batch_buffer import BatchBufferView
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import IndexCursor
@@ -33,6 +34,10 @@ def _however_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch_memory, "_FEWEST_BYTES", 0)
     monkeypatch.setattr(grouping_batches, "_HEAVY_BYTES", 0)
     monkeypatch.setattr(grouping_batches, "_FEW_ELEMENTS", 1)
+
+
+def pages(nbytes: int) -> reused_memory.Pages:
+    return reused_memory.Pages(np.empty(nbytes, np.uint8), are_own=False)
 
 
 def block_of(rows: list[Any], start: int = 0) -> Block:
@@ -145,25 +150,25 @@ def test_the_next_epoch_begins_with_the_memory_of_the_last(addresses: Callable[[
 
 
 def test_what_waits_to_be_used_again_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch_memory, "_MOST_SPARE_BYTES", 1000)
-    monkeypatch.setattr(batch_memory, "_MOST_SPARE", 3)
-    spare = batch_memory._Spare()
+    monkeypatch.setattr(reused_memory, "_MOST_SPARE_BYTES", 1000)
+    monkeypatch.setattr(reused_memory, "_MOST_SPARE", 3)
+    spare = reused_memory._Spare()
     for nbytes in (500, 400, 300, 1, 1001):
-        spare.give(np.empty(nbytes, np.uint8), 2_000)
-    assert [piece.nbytes for piece in spare._pieces] == [400, 300, 1]
+        spare.give(pages(nbytes), 2_000)
+    assert [piece.bytes.nbytes for piece in spare._pieces] == [400, 300, 1]
     for nbytes in (2, 3):
-        spare.give(np.empty(nbytes, np.uint8), 2_000)
-    assert [piece.nbytes for piece in spare._pieces] == [1, 2, 3]
+        spare.give(pages(nbytes), 2_000)
+    assert [piece.bytes.nbytes for piece in spare._pieces] == [1, 2, 3]
     assert spare.take(4) is None
     assert spare.take(2) is not None
     assert spare.take(2) is None
 
 
 def test_a_run_with_a_small_budget_leaves_no_more_than_that_to_be_used_again() -> None:
-    spare = batch_memory._Spare()
+    spare = reused_memory._Spare()
     for nbytes in (500, 400, 300, 601):
-        spare.give(np.empty(nbytes, np.uint8), 600)
-    assert [piece.nbytes for piece in spare._pieces] == [300]
+        spare.give(pages(nbytes), 600)
+    assert [piece.bytes.nbytes for piece in spare._pieces] == [300]
 
 
 def test_large_elements_that_one_thread_makes_are_freed_as_they_come() -> None:
@@ -191,7 +196,7 @@ def test_what_comes_after_a_failure_lies_in_its_batch_as_well() -> None:
         owner: Any = batch
         while isinstance(owner, np.ndarray):
             owner = owner.base
-        assert isinstance(owner, batch_memory._Lease)
+        assert isinstance(owner, reused_memory._Lease)
 
 
 def test_a_batch_may_be_changed_by_whoever_gets_it() -> None:
@@ -203,7 +208,7 @@ def test_a_batch_may_be_changed_by_whoever_gets_it() -> None:
 
 def test_the_memory_of_a_last_batch_that_is_not_whole_waits_for_no_garbage_collection() -> None:
     def leases() -> int:
-        return sum(type(thing) is batch_memory._Lease for thing in gc.get_objects())
+        return sum(type(thing) is reused_memory._Lease for thing in gc.get_objects())
 
     gc.collect()
     before = leases()
