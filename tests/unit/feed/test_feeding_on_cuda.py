@@ -141,7 +141,12 @@ def test_batches_are_sent_from_where_they_were_made(executor: Any, buffer_size: 
 def test_memory_that_is_used_again_is_locked_once(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     register = page_locks._registered
-    monkeypatch.setattr(page_locks, "_registered", lambda start, nbytes: asked.append(start) or register(start, nbytes))
+
+    def registered(address: int, nbytes: int) -> bool:
+        asked.append(address)
+        return register(address, nbytes)
+
+    monkeypatch.setattr(page_locks, "_registered", registered)
     for batch in batched(400, 4, hr.Options()).to_torch("cuda"):
         del batch
     assert asked
@@ -165,9 +170,10 @@ def test_memory_that_cuda_refuses_leaves_no_error_to_others(torch: Any) -> None:
 def test_a_batch_is_whole_after_the_loop_has_left_and_its_memory_is_another_ones(torch: Any) -> None:
     for number in range(4):
         with iter(batched(64, 8, hr.Options()).to_torch("cuda")) as iterator:
-            for _ in range(number + 1):
-                kept = next(iterator)
+            kept = next(iterator)
+            for _ in range(number):
                 torch.cuda._sleep(BUSY_CYCLES)
+                kept = next(iterator)
         for batch in batched(64, 8, hr.Options()):
             batch[:] = -1
         assert kept[:, 0].tolist() == list(range(8 * number, 8 * number + 8))
