@@ -17,7 +17,7 @@ __all__ = ["Pages", "reused"]
 
 # Of all that waits to be used again, in the whole process: bytes, and pieces, because they are looked through.
 _MOST_SPARE_BYTES: Final = 256 << 20
-_MOST_SPARE: Final = 16
+_MOST_SPARE: Final = 64
 _PAGE: Final = 4096
 # A smaller one shares its first and last page with others: no device is told of it, as it is copied in no time.
 _LEAST_OWN_PAGES: Final = 256 << 10
@@ -114,6 +114,6 @@ def reused(nbytes: int, most_spare_bytes: int) -> np.ndarray:
 
     Args:
         nbytes: how much.
-        most_spare_bytes: how much of such memory its user has wait at most, this included; the process has a bound, too.
+        most_spare_bytes: how much of such memory its user has wait at most, this included; the process has a bound of its own.
     """
     return np.asarray(_Lease(nbytes, most_spare_bytes))

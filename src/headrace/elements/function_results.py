@@ -18,12 +18,12 @@ from headrace.elements.record_classes import is_named_tuple_class, is_record_cla
 from headrace.elements.structure import Element, flatten
 from headrace.reused_memory import reused
 
-__all__ = ["COUNTS", "owned"]
+__all__ = ["COUNTS", "LARGE_BYTES", "copied_result", "owned"]
 # Without Python's lock, another thread may hold what the count does not say: then everything is copied.
 COUNTS: Final[bool] = getattr(sys, "_is_gil_enabled", lambda: True)()
 _references: Final = sys.getrefcount
-# Copies of so many bytes lie in memory that is used again, of which so much waits: as much as an allocator keeps of what was freed.
-_LARGE_BYTES: Final = 256 << 10
+# Copies of so many bytes lie in memory that is used again, of which so much waits: who copies knows no run's budget.
+LARGE_BYTES: Final = 256 << 10
 _MOST_SPARE_BYTES: Final = 64 << 20
 
 
@@ -90,7 +90,7 @@ def owned(given_back: Any, given: Any = None, *, lists: int = 0, slots: int = 1)
             return given_back
     if kind is np.ndarray:
         given = _Given(given, _PASSED_ON + lists, slots, is_kept)
-        return given_back if _is_free(given_back, others, given) else _copied(given_back)
+        return given_back if _is_free(given_back, others, given) else copied_result(given_back)
     shared = others > (_PASSED_ON + lists if given_back is given else 0)
     given = _Given(given, _PASSED_ON + lists, slots, is_kept)
     return _owned_whole(given_back, shared, given)
@@ -100,7 +100,7 @@ def _quickly_owned(given_back: Any, others: int) -> Any:
     """Returns the same where the function was given nothing that has memory, for an array or a flat tuple or dict; None for all else."""
     kind = type(given_back)
     if others > 0 or (kind is not dict and kind is not tuple):
-        return _copied(given_back) if others > 0 and kind is np.ndarray else None
+        return copied_result(given_back) if others > 0 and kind is np.ndarray else None
     copies = {}
     for key in given_back if kind is dict else range(len(given_back)):
         part = given_back[key]
@@ -110,15 +110,15 @@ def _quickly_owned(given_back: Any, others: int) -> Any:
             return None
         known = _references(part) - _IN_CONTAINER + 1  # which counts one variable more
         if known > 0 or not _is_free(part, known, _NOTHING):
-            copies[key] = _copied(part)
+            copies[key] = copied_result(part)
     if kind is tuple and copies:
         return tuple([copies.get(index, part) for index, part in enumerate(given_back)])
     return {**given_back, **copies} if copies else given_back
 
 
-def _copied(array: np.ndarray) -> np.ndarray:
+def copied_result(array: np.ndarray) -> np.ndarray:
     """Returns a copy of an array, a large one in memory that is used again: of a batch, to be given fresh pages takes as long as to be copied."""
-    if array.nbytes < _LARGE_BYTES or type(array) is not np.ndarray or array.dtype.hasobject:
+    if array.nbytes < LARGE_BYTES or type(array) is not np.ndarray or array.dtype.hasobject:
         return copied_array(array)
     if not array.flags.c_contiguous or not array.flags.writeable:
         return copied_array(array)
@@ -158,7 +158,7 @@ def _owned_part(part: Any, shared: bool, given: _Given) -> Any:
     others = _references(part) - _IN_CONTAINER
     if kind is np.ndarray:
         is_free = not shared and _is_free(part, others, given)
-        return part if is_free else _copied(part)
+        return part if is_free else copied_result(part)
     return _owned_whole(part, shared or others > 0, given)
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+import optree
 import pytest
 from tests.cases.structures import Pair, Sample
 
+import headrace as hr
 from headrace.elements.function_results import owned
 from headrace.elements.structure import flatten, normalize
 
@@ -116,3 +118,30 @@ def test_what_was_given_passes_uncopied_unless_it_was_kept(
     KEPT.clear()
     assert all(moved(lambda x: function(kept(x)), make))
     assert all(moved(lambda x: kept(function(x)), make))
+
+
+@pytest.mark.parametrize("shape", [(1 << 18,), (512, 512), (0,), (3,)])
+@pytest.mark.parametrize("place", ["alone", "tuple", "dict", "list"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_arrays_that_a_function_holds_and_writes_again_stay_what_they_were(shape: Any, place: str, order: Any) -> None:
+    buffer = np.zeros(shape, np.float32, order)
+    places: dict[str, Any] = {
+        "alone": lambda: buffer,
+        "tuple": lambda: (buffer, 1),
+        "dict": lambda: {"x": buffer},
+        "list": lambda: (1, {"x": (buffer,)}),
+    }
+
+    def function(x: int) -> Any:
+        buffer.fill(x)
+        return places[place]()
+
+    def arrays(elements: Iterable[Any]) -> list[np.ndarray]:
+        return [leaf for element in elements for leaf in optree.tree_leaves(element) if isinstance(leaf, np.ndarray)]
+
+    for _ in range(2):  # in the second epoch copies lie where those of the first lay
+        found = arrays(hr.Dataset.range(40).map(function).map(lambda *x: x[0] if len(x) == 1 else x))
+        assert [(array.shape, array.flags.writeable, np.unique(array).tolist()) for array in found] == [
+            (shape, True, [number] if np.prod(shape) else []) for number in range(40)
+        ]
+        del found

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from headrace.elements.function_results import owned
+from headrace.elements.function_results import copied_result, owned
 from headrace.elements.leaf_arrays import without_fixed_texts
 from headrace.elements.ownership import copied, read_only
 from headrace.elements.structure import array_of_list
@@ -23,6 +23,7 @@ __all__ = ["compiled"]
 _GLOBALS: Final = {
     "all_plain": PLAIN.issuperset,
     "copied": copied,
+    "copied_result": copied_result,
     "ids_of": ids_of,
     "islice": itertools.islice,
     "listed": array_of_list,

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from headrace.elements.function_results import LARGE_BYTES
 from headrace.physical.loops.forms import (
     SCALAR,
     TEXTS,
@@ -169,7 +170,7 @@ class Conditions:
     def _owned(self, expression: str, form: Form, lines: list[str]) -> str:
         """Returns what gives one's own of a part, after those lines."""
         if isinstance(form, ArrayForm):
-            return f"{expression}.copy('K')" if form.is_held and self._counted else expression
+            return _copy_of(expression) if form.is_held and self._counted else expression
         if isinstance(form, ListForm):
             return f"listed({expression})"
         if isinstance(form, TextForm):
@@ -194,6 +195,10 @@ class Conditions:
             if own != place:
                 lines.append(f"{place} = {own}")
         return expression if isinstance(form, RecordForm) else target
+
+
+def _copy_of(expression: str) -> str:
+    return f"({expression}.copy('K') if {expression}.nbytes < {LARGE_BYTES} else copied_result({expression}))"
 
 
 def _alone(expression: str) -> str:
