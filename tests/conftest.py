@@ -22,6 +22,7 @@ from hypothesis import HealthCheck, Phase, settings
 from tests.cases.held import held, join_threads
 
 from headrace.observe.iterators import ITERATORS
+from headrace.processes.spare import end_idle
 
 # A deadline for one example, and a slow start of the generator, judge the machine's load and not the code.
 _ANY_LOAD = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
@@ -111,6 +112,7 @@ def nothing_is_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
     if request.node.stash.get(_FAILED, False) or not held() - before:
         return
     gc.collect()  # an iterator in a reference cycle, such as a caught exception's, is closed by its collection
+    end_idle()  # they would wait for a next epoch
     join_threads(GRACE_S)
     left = held() - before
     assert not left, f"the test left behind: {', '.join(sorted(left))}"

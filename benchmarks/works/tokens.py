@@ -1,6 +1,6 @@
 """Work *tokens*: texts become rows of numbers, by a function that is Python alone.
 
-8,000 texts of 60 to 100 words, parted into the longest pieces that a vocabulary has, as WordPiece does it, cut or filled to 128 numbers, batches
+32,000 texts of 60 to 100 words, parted into the longest pieces that a vocabulary has, as WordPiece does it, cut or filled to 128 numbers, batches
 of 64, in order. A text takes a few tenths of a millisecond in which nothing lets another thread in but the interpreter itself, so threads gain
 nothing and processes all that they do not spend on what crosses. The limit is the same function in two processes that hand nothing over: what
 the machine's two cores give beside one (``limit_one_core``), which is less than twice as much where they are threads of one.
@@ -21,7 +21,7 @@ import numpy.typing as npt
 from contest import Batch, Candidate, Epoch, Program, Work, WrongResultError
 from works.file_pipelines import grain_epoch, spdl_epoch, torch_epoch, torchdata_epoch
 
-TEXTS: Final = 8_000
+TEXTS: Final = 32_000
 BATCH: Final = 64
 LENGTH: Final = 128
 SEED: Final = 0
@@ -171,7 +171,7 @@ def _verify_order(texts: list[str], firsts: list[float]) -> None:
 
 WORK: Final[Work[list[str]]] = Work(
     name="tokens",
-    title="8,000 texts of 60 to 100 words into 128 numbers each, by a function that is Python alone, batches of 64",
+    title="32,000 texts of 60 to 100 words into 128 numbers each, by a function that is Python alone, batches of 64",
     full=TEXTS,
     probe=4 * BATCH,
     batch_size=BATCH,

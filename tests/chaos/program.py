@@ -40,6 +40,7 @@ from headrace.errors import (
     ResourceExhaustedError,
     WorkerError,
 )
+from headrace.processes.spare import end_idle
 from headrace.testing import faults
 
 __all__ = ["MARK", "Part", "play_alone", "play_turn"]
@@ -233,8 +234,9 @@ def _words(element: Any) -> str:
 
 
 def _check_left(before: set[str], opened: dict[int, str], *, but: tuple[str, ...]) -> None:
-    """Fails if threads, processes, memory, descriptors or temporary files are left, but for these; spare processes stay for a second."""
+    """Fails if threads, processes, memory, descriptors or temporary files are left, but for these."""
     if not but:
+        end_idle()
         join_threads(_ENDING_S)
     gc.collect()  # what a failing function had open is its error's, whose frames hold one another; threads hold some of them until they end
     end_s = time.monotonic() + _ENDING_S

@@ -9,13 +9,15 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cases.held import descriptors, join_threads
 
 import headrace as hr
+from headrace.processes import spare
 
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 60.0
@@ -255,18 +257,56 @@ def test_what_a_function_started_does_not_hide_the_death_of_the_process(tmp_path
         assert "was killed by SIGKILL" in process.communicate(timeout=LIMIT_S)[1]
 
 
-def test_a_process_that_nobody_needs_ends_and_the_next_epoch_has_another() -> None:
-    dataset = hr.Dataset.range(3).map(lambda x: (x, os.getpid())).with_options(hr.Options(executor="subprocess"))
-    with iter(dataset) as needs_it:  # or it might end between the two, where the machine is busy
-        first = {int(next(needs_it)[1])}
-        second = {int(pid) for _, pid in dataset}
-        third = {int(pid) for _, pid in dataset}
-    assert first == second == third
-    assert_it_ends(next(iter(first)))
-    later = list(dataset)
-    assert [int(x) for x, _ in later] == [0, 1, 2]
-    assert {int(pid) for _, pid in later}.isdisjoint(first)
-    assert_it_ends(int(later[0][1]))
+def pids_of(elements: Iterable[Any]) -> set[int]:
+    return {int(pid) for pid in elements}
+
+
+def broken_off(dataset: hr.Dataset) -> int:
+    with iter(dataset) as iterator:
+        return int(next(iterator))
+
+
+def own_pid(x: int) -> int:
+    return os.getpid()
+
+
+def in_processes(executor: str) -> hr.Dataset:
+    dataset = hr.Dataset.range(3)
+    if executor == "process":
+        return dataset.map(own_pid, num_parallel_calls=2, executor="process")
+    return dataset.map(own_pid).with_options(hr.Options(executor="subprocess"))
+
+
+IN_PROCESSES = ["process", "subprocess"]
+
+
+@pytest.mark.parametrize("executor", IN_PROCESSES)
+def test_a_process_that_nobody_needs_ends_and_the_next_epoch_has_another(executor: str) -> None:
+    dataset = in_processes(executor)
+    with iter(dataset) as needs_it:
+        first = {int(next(needs_it))}
+    assert_it_ends(*first)
+    assert pids_of(dataset).isdisjoint(first)
+
+
+@pytest.mark.parametrize("executor", IN_PROCESSES)
+def test_processes_wait_for_the_next_epoch_when_one_has_been_read_to_its_end(executor: str) -> None:
+    dataset = in_processes(executor)
+    first = pids_of(dataset)
+    # Of another plan, a process that stays a second: when it has ended, more than that has passed.
+    assert_it_ends(broken_off(in_processes("subprocess")))
+    assert pids_of(dataset) <= first
+    broken_off(dataset)
+    for pid in first:
+        assert_it_ends(pid)
+
+
+def test_a_process_ends_when_it_has_waited_for_an_epoch_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spare, "_STAYS_S", 1.5)
+    for executor in IN_PROCESSES:
+        dataset = in_processes(executor)
+        for pid in pids_of(dataset):
+            assert_it_ends(pid)
 
 
 def test_an_epoch_that_is_kept_in_memory_stays_with_its_process_and_goes_with_the_dataset() -> None:
@@ -280,9 +320,12 @@ def test_an_epoch_that_is_kept_in_memory_stays_with_its_process_and_goes_with_th
     assert_it_ends(pid)
 
 
-def test_processes_that_called_functions_and_end_by_themselves_leave_no_descriptor() -> None:
+def test_processes_that_called_functions_and_end_by_themselves_leave_no_descriptor(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     before = descriptors()
     dataset = hr.Dataset.range(3).map(lambda x: os.getpid(), num_parallel_calls=2, executor="process")
+    monkeypatch.setattr(spare, "_STAYS_S", 0.0)
     for pid in set(dataset):
         assert_it_ends(int(pid))
     join_threads(LIMIT_S)  # who heard of their end

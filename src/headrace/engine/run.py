@@ -260,10 +260,13 @@ class Run:
         idents = [self._puller, *(thread.ident for thread in ours)]
         return [ident for ident in idents if ident is not None]
 
-    def close(self) -> None:
+    def close(self, *, is_read: bool = False) -> None:
         """Ends every wait, joins every thread, and gives back what the stages hold.
 
         May be called again: by the same thread, whose first call Ctrl-C may have cut short, to see it through.
+
+        Args:
+            is_read: whether its consumer got the end: then its processes stay for the next epoch.
         """
         with self._turning:
             if self._closer not in (None, threading.get_ident()):
@@ -273,7 +276,7 @@ class Run:
         self._watch.end()
         self._figures.end()
         self.stop()
-        self._stop_workers()
+        self._stop_workers(stay=is_read)
         # A function, or a garbage collection, may close the run in the very thread that reads it: pull gives back then.
         if self._puller != threading.get_ident():
             with self._pulling:
@@ -342,13 +345,13 @@ class Run:
         """Returns whether that thread reads the plan at this moment."""
         return self._puller == ident
 
-    def _stop_workers(self) -> None:
+    def _stop_workers(self, *, stay: bool) -> None:
         if self._pool is not None:
             self._pool.stop()
             self._pool.join()
         self._callers.close()
         if self._elsewhere is not None:
-            self._elsewhere.close()
+            self._elsewhere.close(stay=stay)
 
     def _give_back(self) -> None:
         if self._root is None or self._phase is CLOSED:

@@ -393,7 +393,7 @@ class DatasetIterator(Chained, ReaderPosition, ElementIterator):
             is_first = run.ends()
         else:
             if run is not None:
-                run.close()
+                run.close(is_read=self._has_ended)
             # Only now: Ctrl-C may have come before.
             is_first = self._finalizer is not None and self._finalizer.detach() is not None
         if is_first:

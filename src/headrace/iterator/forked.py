@@ -114,7 +114,7 @@ class ForkedRun:
         """Returns nothing: no thread works here."""
         return ()
 
-    def close(self) -> None:
+    def close(self, *, is_read: bool = False) -> None:
         """Does nothing: all is the other process's."""
 
     def drop(self) -> None:

@@ -1,19 +1,25 @@
 """Processes that one run has let go, for the next: an epoch mostly begins when another has just ended.
 
-A process that nobody takes ends by itself after a second.
+A process that nobody takes ends by itself after a second: a loop that has broken off leaves nothing. After an epoch that was read to its end it stays
+for some minutes, as validation, or a checkpoint, comes between two epochs, and to start anew is to import all again.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Mapping
 from typing import Final
 
+from headrace.errors import HeadraceError
 from headrace.processes.host import Host
 from headrace.processes.setting import Setting
 
-__all__ = ["give_host", "taken_host"]
+__all__ = ["end_idle", "give_host", "let_stay", "taken_host"]
+
+# How long a process waits for the next epoch when one has been read to its end.
+_STAYS_S: Final = 300.0
 
 _lock = threading.RLock()  # a garbage collection may let a process go in the very thread that takes one
 _spare: Final[list[Host]] = []
@@ -34,11 +40,28 @@ def taken_host(variables: Mapping[str, str]) -> Host:
     return Host(variables)
 
 
-def give_host(host: Host) -> None:
-    """Keeps a process for another run, as long as it lives."""
+def give_host(host: Host, *, stays: bool) -> None:
+    """Keeps a process for another run, as long as it lives; one that ``stays`` is told to wait longer."""
+    if stays:
+        let_stay(host)
     with _lock:
         _spare.append(host)
     host.when_ended(_drop_ended)
+
+
+def let_stay(host: Host) -> None:
+    """Has a process wait for the next epoch when it has ended its work; the next work makes it forget that."""
+    with contextlib.suppress(HeadraceError):  # one that cannot be told ends sooner
+        host.tell("stay", _STAYS_S)
+
+
+def end_idle() -> None:
+    """Ends those that nobody has taken, and waits for that."""
+    with _lock:
+        idle = [*_spare]
+        _spare.clear()
+    for host in idle:
+        host.end()
 
 
 def _drop_ended() -> None:

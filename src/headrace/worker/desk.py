@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # what runs a pipeline is imported by a process that is to ru
 __all__ = ["Desk"]
 
 Answer = Callable[..., None]
-# How long a process stays that nobody needs: the next epoch mostly begins at once.
+# How long a process stays that nobody needs, if it is told nothing else: the next epoch mostly begins at once.
 _IDLE_S: Final = 1.0
 
 
@@ -55,6 +55,7 @@ class Desk:
         self._counting = threading.Lock()
         self._works = 0  # runs, and threads that call functions
         self._idle_since_s: float | None = None
+        self._stays_s = _IDLE_S
         logging.getLogger().addHandler(_Telling(answer))
 
     def hear(self, number: int, word: str, values: Sequence[Any], descriptors: Sequence[int]) -> None:
@@ -206,6 +207,10 @@ class Desk:
                 self._slabs[slab] = served.slab
             self._end_work()
 
+    def _stay(self, stays_s: float) -> None:
+        """Waits so long for other work when it has ended what it has."""
+        self._stays_s = stays_s
+
     def _keeps_epochs(self) -> bool:
         """Returns whether a cache in memory holds an epoch, which would be lost with the process."""
         caches = [node for plan in self._plans.values() for node in nodes_of(plan) if isinstance(node, Cache)]
@@ -215,6 +220,7 @@ class Desk:
         with self._counting:
             self._works += 1
             self._idle_since_s = None
+            self._stays_s = _IDLE_S
 
     def _end_work(self) -> None:
         with self._counting:
@@ -225,11 +231,11 @@ class Desk:
     def _may_wait_s(self) -> float:
         """Returns how long nothing has to be looked at, not even work that another thread ends meanwhile."""
         since_s = self._idle_since_s
-        return _IDLE_S if since_s is None else max(0.0, since_s + _IDLE_S - time.monotonic())
+        return _IDLE_S if since_s is None else max(0.0, since_s + self._stays_s - time.monotonic())
 
     def _leave_if_idle(self) -> None:
         since_s = self._idle_since_s
-        if since_s is not None and time.monotonic() - since_s >= _IDLE_S:
+        if since_s is not None and time.monotonic() - since_s >= self._stays_s:
             leave(NOT_NEEDED)
 
     def close(self) -> None:

@@ -291,15 +291,15 @@ class ProcessCalls:
         for worker in list(self._all):
             worker.stop()
 
-    def close(self) -> None:
-        """Lets the processes go: those that are idle to another run. No thread may be waiting for one any more."""
+    def close(self, *, stay: bool = False) -> None:
+        """Lets the processes go: those that are idle to another run, for which they wait longer where they ``stay``. No thread may be waiting for one any more."""
         self._settle()
         self.stop()
         idle = set(self._free)
         self._free.clear()
         while self._all:  # each once, also where this is called again after Ctrl-C
             worker = self._all.pop()
-            worker.end(is_idle=worker in idle and (worker.is_ready or not self._have_hung))
+            worker.end(is_idle=worker in idle and (worker.is_ready or not self._have_hung), stays=stay)
         self._holding.release()
 
     def _settle(self) -> None:

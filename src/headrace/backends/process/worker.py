@@ -367,8 +367,8 @@ class WorkerProcess:
         self._is_stopped = True
         self._connection.shut()
 
-    def end(self, *, is_idle: bool) -> None:
-        """Lets it go: to another run, where it calls nothing now."""
+    def end(self, *, is_idle: bool, stays: bool = False) -> None:
+        """Lets it go: to another run, where it calls nothing now, for which it waits longer where it ``stays``."""
         self._connection.close()  # the threads that called have ended
         self._holding.add(-self._held_bytes)
         self._held_bytes = 0
@@ -377,7 +377,7 @@ class WorkerProcess:
         # What knows this one may be in a cycle with an error: the memory goes now, and waits for no garbage collection.
         del self._arena, self._leases, self._progress
         if is_idle:
-            give_host(self._host)
+            give_host(self._host, stays=stays)
         else:
             self.kill()
 

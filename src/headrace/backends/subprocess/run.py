@@ -38,6 +38,7 @@ from headrace.processes.orders import Given, Kind, Known
 from headrace.processes.parcels import unpacked
 from headrace.processes.positions import Mark, RemoteCursor, received_apart
 from headrace.processes.snapshot import all_of
+from headrace.processes.spare import let_stay
 from headrace.semantics.run_context import OwnEnd, Seeds
 
 __all__ = ["RemoteRun"]
@@ -363,25 +364,25 @@ class RemoteRun:
         if session is not None and session.is_ours:
             session.connection.shut()  # which the process hears
 
-    def close(self) -> None:
-        """Ends it: its threads are joined in their process, its files closed. May be called again."""
+    def close(self, *, is_read: bool = False) -> None:
+        """Ends it: its threads are joined in their process, which stays for another epoch where this one ``is_read`` to its end. May be called again."""
         with self._turning:
             session, was_closed, self.is_closed = self._session, self.is_closed, True
         self._watch.end()
         if session is not None and session.is_ours:
             with self._closing:  # or the second of two threads would end what the first is asking
                 if not was_closed:
-                    self._settle(session)
+                    self._settle(session, stays=is_read)
                 session.connection.shut()
 
-    def _settle(self, session: Session) -> None:
+    def _settle(self, session: Session, *, stays: bool) -> None:
         """Asks for what may be asked for later, and ends the run; a process that does not answer is killed."""
         host = session.host
-        cursors = [
-            (one, place) for one in all_of(self.cursors) if one.is_of(session) and (place := one.place) is not None
-        ]
-        places = [place for _, place in cursors]
+        own = [(one, place) for one in all_of(self.cursors) if one.is_of(session) and (place := one.place) is not None]
+        places = [place for _, place in own]
         try:
+            if stays:
+                let_stay(host)
             if session.is_read:
                 session.hear_closed(_CLOSING_S)
                 answer = host.tell("leave", session.number, places, session.memory.number)
@@ -390,7 +391,7 @@ class RemoteRun:
                 answer = host.tell("settled", session.number, places)
             self._ending = ending = Ending(answer, host.pid)
             self._fillings.settle_later(ending.caches)
-            for index, (cursor, _) in enumerate(cursors):
+            for index, (cursor, _) in enumerate(own):
                 cursor.settle_later(functools.partial(ending.position, index))
             if not session.is_read:
                 host.ask("close", session.number, patience_s=_CLOSING_S)
