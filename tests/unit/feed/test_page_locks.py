@@ -76,13 +76,14 @@ def test_batches_in_memory_that_is_used_again_are_sent_as_they_are(device: Devic
 
 
 @pytest.mark.parametrize("executor", ["thread", "process", "subprocess"])
-def test_memory_is_forgotten_before_it_goes(device: Device, executor: Any) -> None:
+def test_memory_is_forgotten_before_it_goes(device: Device, executor: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reused_memory, "_MOST_SPARE", 4)
     for batch in batches(40, executor):
         is_sent_as_it_is(batch)
     assert device.told
     del batch
     # What waits to be used again makes room for that of other sizes.
-    for number in range(1, 40):
+    for number in range(1, 10):
         list(batches(1, nbytes=SIZE + 4 * number))
     gc.collect()
     assert not device.known
