@@ -25,12 +25,14 @@ from hypothesis import HealthCheck, Phase, settings
 from tests.cases.held import held, join_threads
 
 from headrace.observe.iterators import ITERATORS
-from headrace.processes.spare import end_idle
+from headrace.processes import spare
 
 # A deadline for one example, and a slow start of the generator, judge the machine's load and not the code.
 _ANY_LOAD = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 # Who can be looked at has a thread and a socket a second after its first run. The tests of that turn it on.
 os.environ["HEADRACE_LIVE"] = "0"
+# The process of a plan waits for its next epoch as long as the plan is there, which a test may keep; it is not to wait for long.
+spare._STAYS_S = 1.0  # type: ignore[misc]  # final to all others
 # What tests start prints whole lines, which others write between and not into.
 os.environ.pop("PYTHONUNBUFFERED", None)
 
@@ -135,7 +137,7 @@ def nothing_is_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
     if request.node.stash.get(_FAILED, False) or not held() - before:
         return
     gc.collect()  # an iterator in a reference cycle, such as a caught exception's, is closed by its collection
-    end_idle()  # they would wait for a next epoch
+    spare.end_idle()  # they would wait for a next epoch
     join_threads(GRACE_S)
     left = held() - before
     assert not left, f"the test left behind: {', '.join(sorted(left))}"

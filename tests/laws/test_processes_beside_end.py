@@ -290,7 +290,10 @@ def test_a_process_that_nobody_needs_ends_and_the_next_epoch_has_another(executo
 
 
 @pytest.mark.parametrize("executor", IN_PROCESSES)
-def test_processes_wait_for_the_next_epoch_when_one_has_been_read_to_its_end(executor: str) -> None:
+def test_processes_wait_for_the_next_epoch_when_one_has_been_read_to_its_end(
+    executor: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spare, "_STAYS_S", 300.0)
     dataset = in_processes(executor)
     first = pids_of(dataset)
     # Of another plan, a process that stays a second: when it has ended, more than that has passed.

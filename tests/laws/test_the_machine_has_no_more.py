@@ -66,6 +66,8 @@ def check(got, error, kind=ResourceExhaustedError, words=""):
 """
 
 DESCRIPTORS: Final = """
+from headrace.processes import spare
+spare._STAYS_S = 1.0  # or who is to have no descriptor would wait for minutes until those that are idle have ended
 soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 path = f"{folder}/a.txt"
 with open(path, "w") as file:
