@@ -280,11 +280,19 @@ class Host:
                 "the signal, and take the state in the loop"
             )
 
-    def catch_up(self) -> None:
-        """Has the process find modules, files and variables as this program does now, from the next message on."""
-        before, self.setting = self.setting, Setting.now()
-        if self.setting != before:
-            self.tell("change", self.setting.changes_since(before))
+    def catch_up(self) -> bool:
+        """Has the process find modules, files and variables as this program does now, from the next message on.
+
+        Returns:
+            Whether it can: one that may have imported a module that was loaded anew here cannot.
+        """
+        before, now = self.setting, Setting.now()
+        if now.reloads != before.reloads:
+            return False
+        self.setting = now
+        if now != before:
+            self.tell("change", now.changes_since(before))
+        return True
 
     def watch(self, connection: Connection) -> None:
         """Ends every wait on a connection when the process ends, though a process that it started may still hold its other end."""

@@ -7,11 +7,13 @@ import sys
 from typing import Final, NamedTuple
 
 from headrace.plan.depth import limit_beside_plans
+from headrace.processes.reloads import Reloads
 from headrace.processes.warning_filters import Filter, filters_now, make_filters
 
 __all__ = ["Changes", "Setting"]
 
 _NO_LEVEL: Final = 0  # logging.NOTSET, of a logger that asks the one above it
+_RELOADS: Final = Reloads()
 
 
 class Setting(NamedTuple):
@@ -24,6 +26,7 @@ class Setting(NamedTuple):
         depth: how deep functions may call one another; plans make room for themselves wherever they are.
         levels: from which on each logger logs that has a level of its own, by its name.
         filters: of warnings.
+        reloads: which of the program's modules are there, a number: no process that has begun can be told of another.
     """
 
     path: tuple[str, ...]
@@ -32,6 +35,7 @@ class Setting(NamedTuple):
     depth: int
     levels: frozenset[tuple[str, int]]
     filters: tuple[Filter, ...]
+    reloads: int
 
     @classmethod
     def now(cls) -> Setting:
@@ -42,7 +46,9 @@ class Setting(NamedTuple):
             folder = None
         # Each run compares them: to make texts of all took a fifth of what begins one in the trainer.
         variables = frozenset(os.environ._data.items())  # type: ignore[attr-defined]  # noqa: SLF001 - no other way has the bytes
-        return cls(tuple(sys.path), folder, variables, limit_beside_plans(), _levels(), filters_now())
+        return cls(
+            tuple(sys.path), folder, variables, limit_beside_plans(), _levels(), filters_now(), _RELOADS.number()
+        )
 
     def changes_since(self, before: Setting) -> Changes:
         """Returns what is not as it was."""
@@ -76,6 +82,7 @@ class Changes(NamedTuple):
         depth: how deep functions may call one another.
         levels: those of loggers that have changed.
         filters: of warnings.
+        reloads: which of the program's modules are there, a number: no process that has begun can be told of another.
     """
 
     path: tuple[str, ...] | None

@@ -91,10 +91,9 @@ class PlanProcess:
     def _host_with(self, sent: Sent) -> Host:
         """Returns a process that has a plan, or was told of it and has it before it is asked for anything else."""
         host = self._host
-        if host is None or not host.is_alive:
+        if host is None or not host.is_alive or not host.catch_up():
             self._host = host = _new_host()
             self._told = None
-        host.catch_up()
         if self._told != sent.number:
             self._stacks = stacks = Stacks()
             shipment = sent.shipment
