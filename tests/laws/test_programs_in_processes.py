@@ -104,6 +104,54 @@ BODIES = {
         for pair, below, one, *others in hr.Dataset.range(3).map(made, num_parallel_calls=1).map(seen).with_options(EXECUTOR):
             print(type(pair) is Pair, pair.total(), type(below) is Below, below.total(), type(one) is One, one, others)
         """,
+    "records of the program whose making wants what is no field": """
+        @dataclasses.dataclass
+        class Made:
+            x: int
+            def __new__(cls, x, *, allowed=False):
+                assert allowed or x < 100
+                return super().__new__(cls)
+            def __post_init__(self):
+                self.x += 1
+        HELD = Made(10)
+        def made(x):
+            return Made(int(x)), HELD
+        def again(*both):
+            return both
+        dataset = hr.Dataset.range(4).map(made, num_parallel_calls=1)
+        for one in (dataset, dataset.map(again), dataset.map(again, num_parallel_calls=1), dataset.cache(), hr.Dataset.range(4).map(made)):
+            print(list(one.with_options(EXECUTOR)), list(one.repeat(2).skip(1).with_options(EXECUTOR)))
+        """,
+    "named tuples of the program that change what they are given": """
+        import typing
+        class Next(typing.NamedTuple("Next", [("x", int), ("y", object)])):
+            __slots__ = ()
+            def __new__(cls, x, y=None):
+                return super().__new__(cls, x + 1, np.full(2000, x) if y is None else y)
+        class Below(Next):
+            __slots__ = ()
+        class Told(Next):
+            __slots__ = ()
+            def __getnewargs__(self):
+                return self.x - 1, self.y
+        HELD = Below(10)
+        def made(x):
+            return Next(int(x)), {"a": Told(int(x)), "b": (Below(int(x)), HELD)}
+        def shown(one):
+            return type(one).__name__, str(one.x), str(one.y[..., 0])
+        def show(dataset):
+            print([(shown(one), *map(shown, (more["a"], *more["b"]))) for one, more in dataset.with_options(EXECUTOR)])
+        def again(one, more):
+            return one, more
+        dataset = hr.Dataset.range(4).map(made, num_parallel_calls=1)
+        for one in (dataset, dataset.map(again), dataset.map(again, num_parallel_calls=1).cache(), dataset.batch(2), hr.Dataset.range(4).map(made)):
+            show(one)
+            show(one.repeat(2).skip(1))
+        def generated():
+            yield HELD
+        print([shown(one) for one in hr.Dataset.from_generator(generated).map(lambda one: HELD).with_options(EXECUTOR)])
+        print(hr.Dataset.range(4).scan(HELD, lambda state, x: (Below(state.x), state.x)).with_options(EXECUTOR).reduce(0, lambda total, x: total + x))
+        """,
     "enums of the program that have more than values": """
         class Planet(enum.Enum):
             EARTH = 5.97, 6.37

@@ -29,6 +29,7 @@ __all__ = [
     "is_settled_tuple",
     "know_structure",
     "made_of_fields",
+    "makes_its_own_objects",
     "names_of_fields",
     "register_named_tuple",
     "register_record",
@@ -76,6 +77,14 @@ def is_named_tuple_class(kind: type) -> bool:
 def _has_named_fields(kind: Any) -> bool:
     names = inspect.getattr_static(kind, "_fields", None)
     return type(names) is tuple and all(type(name) is str for name in names)
+
+
+@functools.lru_cache(maxsize=1024)
+def makes_its_own_objects(kind: Any) -> bool:
+    """Returns whether this is a class with named fields whose ``__new__`` may do something else than to make an object with these."""
+    if is_named_tuple_class(kind):
+        return not _is_made_by_optree(kind)
+    return is_record_class(kind) and inspect.getattr_static(kind, "__new__") is not vars(object)["__new__"]
 
 
 def is_settled_tuple(kind: type) -> bool:

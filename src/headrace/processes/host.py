@@ -283,16 +283,13 @@ class Host:
     def catch_up(self) -> bool:
         """Has the process find modules, files and variables as this program does now, from the next message on.
 
-        Returns:
-            Whether it can: one that may have imported a module that was loaded anew here cannot.
+        Returns whether it can: one that may have imported a module that was loaded anew here cannot.
         """
         before, now = self.setting, Setting.now()
-        if now.reloads != before.reloads:
-            return False
-        self.setting = now
-        if now != before:
+        if now.reloads == before.reloads and now != before:
+            self.setting = now
             self.tell("change", now.changes_since(before))
-        return True
+        return now.reloads == before.reloads
 
     def watch(self, connection: Connection) -> None:
         """Ends every wait on a connection when the process ends, though a process that it started may still hold its other end."""

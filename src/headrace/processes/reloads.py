@@ -46,7 +46,7 @@ class Reloads:
         return self._number
 
     def _is_other(self, name: str, module: Any) -> bool:
-        """Whether it was loaded by something else than the last of this name; notes what."""
+        """Returns whether it was loaded by something else than the last of this name; notes by what."""
         spec, known = _spec_of(module), self._specs.get(name)
         if spec is None or (known is not None and known() is spec):
             return False

@@ -6,6 +6,8 @@ there, though no class of it was met there yet.
 
 from __future__ import annotations
 
+import copyreg
+import operator
 import pickle
 import types
 from collections.abc import Callable
@@ -13,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from headrace.elements.record_classes import is_known_structure, know_structure
+from headrace.elements.record_classes import is_known_structure, know_structure, made_of_fields, makes_its_own_objects
 from headrace.elements.structure import NAMESPACE, TreeDef, flatten, may_refuse, unflatten
 
 __all__ = ["SMALL_BYTES", "is_plain", "reduced"]
@@ -27,7 +29,7 @@ _TRUSTED: Final = frozenset({"builtins", "numpy", "headrace"})
 
 def reduced(value: Any) -> Any:
     """Returns how a value is pickled; NotImplemented where that is as ever."""
-    kind = type(value)
+    kind: Any = type(value)
     if isinstance(value, np.ndarray):
         return _reduced_array(value)
     if kind in _RECORDS and value.dtype.names is not None:
@@ -36,7 +38,7 @@ def reduced(value: Any) -> Any:
         return _reduced_view(value)
     if kind is TreeDef and not may_refuse(value):
         return _structure, (unflatten(value, range(value.num_leaves)),)
-    if is_known_structure(kind):
+    if is_known_structure(kind) or makes_its_own_objects(kind):
         return _reduced_object(value)
     return NotImplemented
 
@@ -102,14 +104,30 @@ def _structure(template: Any) -> TreeDef:
 
 
 def _reduced_object(value: Any) -> Any:
-    """Has the class of an object be known as structure before the object is there."""
-    found = value.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+    """Has the class of an object be known as structure before the object is there, and a named tuple have the fields that it has."""
+    found, kind = value.__reduce_ex__(pickle.HIGHEST_PROTOCOL), type(value)
     if not isinstance(found, tuple):  # it is known by a name
         return NotImplemented
     make, arguments, *rest = found
-    return _made, (type(value), make, arguments), *rest
+    # The class's own way of making one may change what it is given, or want more; where the class says how to pickle it, that holds.
+    if make is vars(copyreg)["__newobj__"]:
+        if isinstance(value, tuple):
+            if _are_same(arguments[1:], tuple(value)):
+                make, arguments = made_of_fields, (kind, tuple(value))
+        elif arguments == (kind,):
+            make = _bare
+    return _made, (kind, is_known_structure(kind), make, arguments), *rest
 
 
-def _made(kind: type, make: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    know_structure(kind, NAMESPACE)
+def _bare(kind: type) -> Any:
+    return object.__new__(kind)
+
+
+def _are_same(some: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
+    return len(some) == len(others) and all(map(operator.is_, some, others))
+
+
+def _made(kind: type, is_structure: bool, make: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    if is_structure:
+        know_structure(kind, NAMESPACE)
     return make(*arguments)
