@@ -26,7 +26,8 @@ class Feeding(DatasetMixin):
 
         On the CPU a tensor shares its memory with the batch, and nothing is copied. On CUDA batches go through pinned
         memory that is reused, or come from where workers have made them, which then is pinned; they are copied on a stream
-        of their own while the step computes, and are handed over in the order of the loop's stream. Tensors that a function made go there as well. Texts and objects stay what they are.
+        of their own while the step computes, and are handed over in the order of the loop's stream. Tensors that a
+        function made go there as well. Texts and objects stay what they are.
 
         What is returned is iterated once an epoch. Its iterator has ``state_dict`` and ``load_state_dict``, which count
         what the loop got and fit those of the dataset (so has the feed itself, as trainers ask for it: what is loaded there holds

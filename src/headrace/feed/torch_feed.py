@@ -73,9 +73,8 @@ def as_tensor(array: np.ndarray, *, is_read: bool = False) -> Any:
     import torch
 
     name = array.dtype.name
-    if name == "bfloat16" or (
-        name.startswith("float8_") and hasattr(torch, name)
-    ):  # ml_dtypes': the bytes are the same
+    # ml_dtypes': the bytes are the same.
+    if name == "bfloat16" or (name.startswith("float8_") and hasattr(torch, name)):
         return as_tensor(array.view(f"u{array.itemsize}"), is_read=is_read).view(getattr(torch, name))
     if is_read and not array.flags.writeable and array.dtype.kind in "biufc":
         array = np.asarray(_Lent(array))
@@ -83,9 +82,8 @@ def as_tensor(array: np.ndarray, *, is_read: bool = False) -> Any:
         array = array.copy()
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    if (
-        array.dtype.char in "qQ"
-    ):  # C's long long, which is int64 by another name: what NumPy makes of an int beyond int64
+    # C's long long, which is int64 by another name: what NumPy makes of an int beyond int64.
+    if array.dtype.char in "qQ":
         array = array.view(array.dtype.str)
     return torch.from_numpy(array)
 
@@ -226,9 +224,8 @@ class CudaTransfer:
             self._pinned.begin()
         with torch.cuda.device(self._device):
             outside = torch.cuda.current_stream(self._device)
-            torch.cuda.set_stream(
-                self._stream
-            )  # as torch.cuda.stream() does, which costs as much as a copy of some megabytes
+            # As torch.cuda.stream() does, which costs as much as a copy of some megabytes.
+            torch.cuda.set_stream(self._stream)
             try:
                 began, ended = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
                 began.record(self._stream)
