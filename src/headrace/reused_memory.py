@@ -103,9 +103,8 @@ class _Lease:
         self.home = _SPARE.take(nbytes) or _made(nbytes)
         self.__array_interface__: dict[str, Any] = self.home.bytes.__array_interface__
 
-    def __del__(
-        self, give: Callable[[Pages, int], None] = _SPARE.give
-    ) -> None:  # at the interpreter's exit no name is left
+    # At the interpreter's exit no name is left.
+    def __del__(self, give: Callable[[Pages, int], None] = _SPARE.give) -> None:
         give(self.home, self._most_spare_bytes)
 
 

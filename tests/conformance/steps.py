@@ -313,11 +313,12 @@ def _resample(rng: random.Random, kind: Any) -> Drawn | None:
     return drawn(
         "rejection_resample",
         "one class",
+        # tf.data takes the number of elements for known.
         lambda side, ds: (
             ds.rejection_resample(lambda *e: side.int32(side.total(*e) * 0), [1.0], [1.0], seed=1)
             .map(lambda label, element: element)
             .filter(lambda *e: side.total(*e) > -1)
-        ),  # tf.data takes the number of elements for known
+        ),
         kind,
     )
 

@@ -297,9 +297,8 @@ def test_what_stages_wait_for_is_what_others_work(executor: Any, on_error: Any) 
             clock.move(3.0)
             return index
 
-        dataset = (
-            hr.Dataset.range(4).map(slow).shuffle(2, seed=1).map(slower, on_error=on_error).batch(2)
-        )  # no one loop
+        # No one loop.
+        dataset = hr.Dataset.range(4).map(slow).shuffle(2, seed=1).map(slower, on_error=on_error).batch(2)
         plan = dataset.with_options(hr.Options(executor=executor, optimize=False, stall_warning_s=0))
         with DatasetIterator(plan.__headrace_plan__(), policy=RunPolicy(pace=paced([1]), clock=clock)) as iterator:
             count = sum(1 for _ in iterator)

@@ -82,9 +82,8 @@ def test_the_states_of_the_reference_are_taken_up_in_long_blocks(
         assert_same(expected[count:], resumed(recipe.build(), state, blocks_of(sizes), limit=LIMIT - count))
 
 
-@settings(
-    max_examples=max(1, settings().max_examples // 4)
-)  # each goes on from a seventh of up to a hundred steps, twice
+# Each goes on from a seventh of up to a hundred steps, twice.
+@settings(max_examples=max(1, settings().max_examples // 4))
 @given(
     st.integers(1, 100),
     st.tuples(st.booleans(), st.booleans()),

@@ -183,9 +183,8 @@ class StageColumn(NamedTuple):
 
     title: str
     text: Callable[[StageStats], str]
-    is_told: Callable[[StageStats], object] = lambda _: (
-        True
-    )  # a column has a place where it tells something of any stage
+    # A column has a place where it tells something of any stage.
+    is_told: Callable[[StageStats], object] = lambda _: True
 
 
 def _service(of: Callable[[Times], float]) -> Callable[[StageStats], str]:

@@ -131,9 +131,8 @@ class StepMeter(Folded[_Record]):
     @property
     def _window(self) -> Window[_Reading]:
         window = self._made_window
-        if (
-            window is None
-        ):  # of two threads that make one at once, one may lose what it notes: a window begins where this one does
+        # Of two threads that make one at once, one may lose what it notes: a window begins where this one does.
+        if window is None:
             window = Window(self._reading, _NOTHING_YET)
             window.begin(self._begin_s)
             self._made_window = window

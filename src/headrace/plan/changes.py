@@ -39,9 +39,8 @@ def checked_words(allow: Collection[str]) -> frozenset[str]:
 
 def facts_of(node: Node) -> Facts | None:
     """Returns what a state says of a node of which something may change; None of any other."""
-    return node.recall(
-        "what may change", lambda: _facts_of(node)
-    )  # every state has it, and of many files it takes long
+    # Every state has it, and of many files it takes long.
+    return node.recall("what may change", lambda: _facts_of(node))
 
 
 def _facts_of(node: Node) -> Facts | None:

@@ -90,9 +90,8 @@ def _with_slots(kind: type, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     """Has a class keep its slots, which cloudpickle forgets: its objects would come back with a ``__dict__``, for which they have no room here."""
     slots = vars(kind).get("__slots__")
     written = vars(kind).get("__orig_bases__", ())
-    if slots is None or any(
-        getattr(base, "__name__", None) == "NamedTuple" for base in written
-    ):  # which says them itself
+    # Which says them itself.
+    if slots is None or any(getattr(base, "__name__", None) == "NamedTuple" for base in written):
         return arguments
     *before, names, tracker, extra = arguments
     return *before, {**names, "__slots__": slots if isinstance(slots, str) else tuple(slots)}, tracker, extra

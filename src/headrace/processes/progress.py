@@ -167,9 +167,8 @@ class Stacks:
 
 def leave_stacks(descriptor: int) -> None:
     """Has this process write the stacks of all its threads where it is ended by ``SIGNAL``, as long as the descriptor is open."""
-    faulthandler.register(
-        SIGNAL, file=descriptor, all_threads=True, chain=True
-    )  # chain: and then end, as it would have
+    # Chain: and then end, as it would have.
+    faulthandler.register(SIGNAL, file=descriptor, all_threads=True, chain=True)
 
 
 @contextlib.contextmanager

@@ -93,9 +93,8 @@ def _with_priority(queue: str, types: DTypes, shapes: Shapes, names: Names) -> E
     kinds = list(types) if isinstance(types, (list, tuple)) else [types]
     sizes = None if shapes is None else [(), *list_of_shapes(queue, shapes)]
     elements = typed_elements(queue, ["int64", *kinds], sizes, names)
-    return replace(
-        elements, specs=(TensorSpec((), np.dtype(np.int64)), *elements.specs[1:])
-    )  # a scalar, also without shapes
+    # A scalar, also without shapes.
+    return replace(elements, specs=(TensorSpec((), np.dtype(np.int64)), *elements.specs[1:]))
 
 
 def _priority(row: Any) -> int:

@@ -77,9 +77,8 @@ def call_function(function: Callable[..., Any], element: Element) -> Any:
     if isinstance(function, Vectorized):
         (row,) = call_whole(function, Rows([element])).rows()
         return row
-    return copied(
-        packed(call_on(function, element))
-    )  # in this order: a class that is new is known by then, and its own code copies nothing
+    # In this order: a class that is new is known by then, and its own code copies nothing.
+    return copied(packed(call_on(function, element)))
 
 
 def packed(value: Any) -> Element:

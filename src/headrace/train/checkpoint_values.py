@@ -66,9 +66,8 @@ def write_values(folder: Path, value: Any, names: Mapping[str, str] | None = Non
 
 def _checksum(path: Path) -> str:
     with path.open("rb") as file:
-        return hashlib.file_digest(
-            file, "sha256"
-        ).hexdigest()  # the fastest of the good ones where the processor has it
+        # The fastest of the good ones where the processor has it.
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 # ---- writing

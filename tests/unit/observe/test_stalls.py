@@ -168,9 +168,8 @@ def test_one_thread_watches_all_runs_and_ends_with_the_last() -> None:
     ],
 )
 def test_no_thread_watches_what_needs_none(dataset: hr.Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        Onlookers, "is_waiting", False
-    )  # that a program lasts, for others to look at, is seen elsewhere
+    # That a program lasts, for others to look at, is seen elsewhere.
+    monkeypatch.setattr(Onlookers, "is_waiting", False)
     with iter(dataset) as iterator:
         next(iterator)
         assert not threads()

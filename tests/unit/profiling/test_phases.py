@@ -94,6 +94,5 @@ def test_steps_that_take_the_same_are_certain_and_others_as_uncertain_as_they_di
     assert 0 <= noise <= 1
     assert phase([10 * total_s for total_s in totals_s]).noise == pytest.approx(noise)
     quarter = [0.1] * 8 + [0.9] * 8
-    assert phase(quarter).noise == pytest.approx(
-        0.4619, abs=1e-3
-    )  # the standard error of 0.1, 0.1, 0.9 and 0.9, by their mean
+    # The standard error of 0.1, 0.1, 0.9 and 0.9, by their mean.
+    assert phase(quarter).noise == pytest.approx(0.4619, abs=1e-3)

@@ -51,9 +51,8 @@ def test_a_pipeline_alone_has_no_figures_of_steps() -> None:
 
 def test_advice_is_a_dataset_with_the_same_elements() -> None:
     def slow(x: int) -> int:
-        time.sleep(
-            0.002
-        )  # rather than compute: a machine whose cores are taken is promised nothing for more calls of that
+        # Rather than compute: a machine whose cores are taken is promised nothing for more calls of that.
+        time.sleep(0.002)
         return x
 
     profile = hr.Dataset.range(2000).map(slow).batch(8).profile(lambda _: None, seconds=0.2)
@@ -193,10 +192,8 @@ def test_a_cache_is_tried_once_it_is_filled_and_kept_where_it_helps() -> None:
     assert cached[0].helped
     before = len(calls)
     assert [len(batch) for _ in range(3) for batch in profile.dataset] == [8] * 15
-    assert len(calls) in (
-        before,
-        before + 40,
-    )  # of a cache that was filled in the trial, or is in the first of these epochs
+    # Of a cache that was filled in the trial, or is in the first of these epochs.
+    assert len(calls) in (before, before + 40)
 
 
 def test_a_cache_that_takes_longer_to_fill_than_a_profile_is_not_tried_and_that_is_said() -> None:

@@ -108,9 +108,8 @@ def test_the_error_of_a_missing_seed_names_its_operation_and_comes_first(executo
 
 @pytest.mark.parametrize("executor", ["inline", "thread"])
 def test_a_state_has_the_seeds_that_no_rank_was_given(torch: Torch, executor: str) -> None:
-    def begun(
-        rank: int, ranks: int, executor: str = "thread"
-    ) -> hr.DatasetIterator:  # of a plan of its own, as in a process
+    # Of a plan of its own, as in a process.
+    def begun(rank: int, ranks: int, executor: str = "thread") -> hr.DatasetIterator:
         options = hr.Options(rank=rank, world_size=ranks, executor=executor)
         return iter(hr.Dataset.range(40).shuffle(40).distributed_batch(4, num_streams=4).with_options(options))
 

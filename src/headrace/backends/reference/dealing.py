@@ -139,9 +139,8 @@ class DealtNumbersStream(BatchByBatch):
             except HeadraceError as error:
                 places.append(error)
             some_are_real |= not isinstance(self.input, FillingStream) or self.input.is_real
-        if (
-            node.fills and places
-        ):  # where all failed, there is no element to fill a batch with: its rest fails on all ranks alike
+        # Where all failed, there is no element to fill a batch with: its rest fails on all ranks alike.
+        if node.fills and places:
             places += places[-1:] * (node.batch - len(places))
         if node.drops and len(places) < node.batch:
             return []

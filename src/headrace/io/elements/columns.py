@@ -251,9 +251,8 @@ class StoredColumn:
             if stop > start:
                 data = self.values[ends[0] : ends[-1]].tobytes()
                 is_text = self.text == "str"
-                whole: Any = (
-                    data.decode("ascii") if is_text and data.isascii() else data
-                )  # where each byte is a character
+                # Where each byte is a character.
+                whole: Any = data.decode("ascii") if is_text and data.isascii() else data
                 pieces = [whole[a - ends[0] : b - ends[0]] for a, b in itertools.pairwise(ends)]
                 found += _decoded(pieces) if is_text and whole is data else pieces
         return object_array(found)

@@ -114,9 +114,8 @@ def _links_of(place: Place, downstream: list[Collected]) -> tuple[Place, list[Co
     node, state, context = place.node, place.state, place.context
     match node:
         case Filter() if not isinstance(node.predicate, Vectorized):
-            if any(
-                isinstance(link.node, Enumerate) for link in downstream
-            ):  # the number would not follow from the index
+            # The number would not follow from the index.
+            if any(isinstance(link.node, Enumerate) for link in downstream):
                 return None
             return Place(node.input, state, context), [Collected(node, context.meter(node), place)]
         case Enumerate() if downstream:

@@ -211,9 +211,8 @@ class _ApartText:
     def lines(self, otherwise: Sequence[str]) -> list[str]:
         """Returns the lines, of which the last ones put the leaves into their columns."""
         lines = [*self._lines, f"if not ({' and '.join(self._checks)}):", f" {_OTHERWISE}"]
-        let_go = (
-            [f"{' = '.join(self._variables)} = None"] if self._variables else []
-        )  # or it would seem to be somebody's
+        # Or it would seem to be somebody's.
+        let_go = [f"{' = '.join(self._variables)} = None"] if self._variables else []
         written: list[str] = []
         for line in lines:
             text = line.lstrip()

@@ -75,10 +75,8 @@ class NumberedShareStage(Stage):
         self._taken = places.count(seen)
         super().__init__(meter, (input_stage,), _ShareCursor(places, seen, self._taken, input_stage.cursor, 0))
         self._places = places
-        self._first, self._run = (
-            0,
-            np.empty(0, np.int64),
-        )  # places that are known, those of its elements from one of them on
+        # Places that are known, those of its elements from one of them on.
+        self._first, self._run = 0, np.empty(0, np.int64)
         self.by_index = input_stage.by_index
         self.numbered = places.count(input_stage.numbered)
 

@@ -123,9 +123,8 @@ class DealtStreamsStage(Stage):
         filled: list[int] = []
         for ahead in self._ahead:
             filled.append(self._read_ahead(ahead, at_once))
-            if (
-                self._pace.size > Pace.GROWTH // 2 * at_once
-            ):  # so little work was it: the others need not be asked again soon
+            # So little work was it: the others need not be asked again soon.
+            if self._pace.size > Pace.GROWTH // 2 * at_once:
                 at_once = self._pace.size
         return min(
             count if 2 * count > at_once else self._read_ahead(ahead, at_once)

@@ -25,9 +25,8 @@ def padded_together(node: PaddedBatch, rows: Sequence[Element], size: int) -> li
     """Returns the padded batches of each ``size`` rows; None where each is to be made by itself."""
     if node.padding.values is not None:
         return None
-    with contextlib.suppress(
-        Exception
-    ):  # an element's own methods may raise anything; each by itself finds out which of them
+    # An element's own methods may raise anything; each by itself finds out which of them.
+    with contextlib.suppress(Exception):
         treedef, columns = transpose(rows)
         if not _is_of_all(treedef, rows):
             return None

@@ -262,9 +262,8 @@ class ShuffleStage(Stage):
         slots = self._next_slots(count)
         indices = np.arange(first, first + count, dtype=np.int64)
         earlier = _previous_equal(slots)
-        again = np.flatnonzero(
-            earlier >= 0
-        )  # these take what came in during this run, all others what lay in their slot
+        # These take what came in during this run, all others what lay in their slot.
+        again = np.flatnonzero(earlier >= 0)
         taken = self._held[slots]
         taken[again] = indices[earlier[again]]
         payload = self._slots.get_before(slots, incoming, again, earlier[again])

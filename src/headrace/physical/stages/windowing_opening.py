@@ -285,9 +285,8 @@ class _RunCursor:
         return _RunCursor(self.form, self.groups, self.ends, self.taken + count)
 
     def state(self) -> State:
-        number = min(
-            bisect.bisect_right(self.ends, self.taken), len(self.groups) - 1
-        )  # after all, at the last one's end
+        # After all, at the last one's end.
+        number = min(bisect.bisect_right(self.ends, self.taken), len(self.groups) - 1)
         inner = self.form.cursor(number).advance(self.taken - (self.ends[number - 1] if number else 0))
         return GroupCursor(self.groups[number].position, inner).state()
 

@@ -273,9 +273,8 @@ class ConcurrencyTuner:
 
     def _is_better(self) -> bool:
         """Returns whether workers are quicker, by the latest tasks of both ways."""
-        worth = (
-            _WORTH if self._at_once() < _AT_ONCE else 1.0
-        )  # new memory makes those slower that compute, and gets old
+        # New memory makes those slower that compute, and gets old.
+        worth = _WORTH if self._at_once() < _AT_ONCE else 1.0
         return self._beside_s() * worth < self._alone_s()
 
     def _is_far_better(self) -> bool:

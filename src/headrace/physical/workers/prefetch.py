@@ -273,9 +273,8 @@ class _Driver:
                 item = next(pulled_apart(self._source, self._pace.size))
                 if item is None:
                     break
-                if (
-                    os.getpid() != self._owner
-                ):  # a copy of it that a function made, and in which it returned: nobody reads here
+                # A copy of it that a function made, and in which it returned: nobody reads here.
+                if os.getpid() != self._owner:
                     return
                 let_go_of_frames_of_failed()
                 made_s = self._now_s()

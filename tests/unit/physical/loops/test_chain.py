@@ -597,9 +597,8 @@ def test_a_view_of_a_row_of_a_column_is_not_copied_and_is_soon_no_surprise(case:
 
 @each_policy
 @pytest.mark.parametrize("keeps", ["the row", "its array", "the view"])
-@pytest.mark.parametrize(
-    "case", sorted(OF_A_COLUMN.keys() - {"two of an array"})
-)  # who keeps one has what lies in the other
+# Who keeps one has what lies in the other.
+@pytest.mark.parametrize("case", sorted(OF_A_COLUMN.keys() - {"two of an array"}))
 def test_a_view_of_a_row_of_a_column_that_a_function_begins_to_keep_is_copied(
     policy: LoopPolicy, case: str, keeps: str
 ) -> None:

@@ -48,9 +48,8 @@ def fed(
         for number in range(now):
             start_s = now_s + number * took_s * in_turns
             seen.append(now)
-            calls.observe(
-                elements, start_s, start_s + took_s * (1 + late * number), now
-            )  # each a little later than the one before
+            # Each a little later than the one before.
+            calls.observe(elements, start_s, start_s + took_s * (1 + late * number), now)
         now_s += took_s * (now if in_turns else 1)
     return seen[:tasks]
 

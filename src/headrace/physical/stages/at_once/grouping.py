@@ -76,9 +76,8 @@ def _nbytes(piece: BlockOrFailure) -> int:
 def _one_batch(node: Batch, block: Block) -> Pieces:
     """Returns all elements as one batch."""
     count = len(block)
-    with contextlib.suppress(
-        Exception
-    ):  # an element's own methods may raise anything: below it fails in the batch's place
+    # An element's own methods may raise anything: below it fails in the batch's place.
+    with contextlib.suppress(Exception):
         columns = block.payload.columns()
         arrays = [owned_batch(array)[None] for array in columns.arrays] if columns.matrix is None else []
         if arrays and (columns.treedef is LEAF or not may_refuse(columns.treedef)):
