@@ -40,7 +40,7 @@ os.environ.pop("PYTHONUNBUFFERED", None)
 # longer than the guard against hangs lets a test run: a failure would be told of as one, without its error.
 _AS_FOUND = settings(_ANY_LOAD, derandomize=True, phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.target])
 settings.register_profile("ci", _AS_FOUND, max_examples=40)
-settings.register_profile("brief", _AS_FOUND, max_examples=15)
+settings.register_profile("brief", _AS_FOUND, max_examples=8)
 settings.register_profile("thorough", _ANY_LOAD, max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
@@ -50,7 +50,7 @@ ENDING_LIMIT_S = 60.0
 GRACE_S = 30.0
 
 # Of a test in a brief run; and what the second run of .ci/run has beside the first, as files of tests name it.
-_A_FEW = 8
+_A_FEW = 3
 _PACKAGES = re.compile("torch|jax|tensorflow|lightning")
 
 _FAILED = pytest.StashKey[bool]()

@@ -6,9 +6,11 @@ import contextlib
 import dataclasses
 import itertools
 import json
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from hypothesis import settings
 from hypothesis import strategies as st
 from tests.laws.jumping import Jumps, LateClock, jumping, jumps
 
@@ -34,6 +36,8 @@ from headrace.testing.restoring import delivered, same, unmatched
 T = TypeVar("T")
 # Enough for every plan that ends; of an endless one so much is compared.
 LIMIT = 60
+# What takes long is tried in full by `make thorough`, and elsewhere in part.
+THOROUGH = settings.default is not None and settings.default.max_examples > 1_000
 # A timeout that no function of the tests comes near, on whatever machine: each is called as one that has a timeout.
 HOURS_S = 36_000.0
 
@@ -368,3 +372,9 @@ def resumed(dataset: hr.Dataset, state: dict[str, Any], way: Way, *, limit: int)
     with running(dataset, way) as iterator:
         iterator.load_state_dict(state)
         return list(delivered(iterator, limit))
+
+
+def some_of(found: Sequence[T], *, one_in: int, apart: str = "") -> list[tuple[int, T]]:
+    """Returns one of so many, with its place, and all in a thorough run; which ones, is another matter for each that is ``apart``."""
+    first = 0 if THOROUGH else (len(found) + zlib.crc32(apart.encode())) % one_in
+    return list(enumerate(found))[first :: 1 if THOROUGH else one_in]

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from hypothesis import settings
+from tests.laws.running import THOROUGH
 
 from headrace.live.asking import running
 
@@ -238,14 +238,12 @@ STOPS: Final[dict[str, tuple[str, int]]] = {
 }
 SIGNALS: Final = {"Ctrl-C": signal.SIGINT, "SIGTERM": signal.SIGTERM, "SIGKILL": signal.SIGKILL}
 
-ALL: Final = settings.default is not None and settings.default.max_examples > 1_000
-
 
 def cases() -> Iterator[tuple[str, str, str]]:
     """Every way to stop, each on two executors, with another plan than its neighbours; all of all in a thorough run."""
     for number, stop in enumerate(STOPS):
         for other, executor in enumerate(EXECUTORS):
-            if ALL:
+            if THOROUGH:
                 yield from ((stop, executor, plan) for plan in PLANS)
             elif (number + other) % len(EXECUTORS) < 2:
                 yield stop, executor, list(PLANS)[(2 * number + other) % len(PLANS)]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.laws.running import through_json
 
@@ -39,6 +39,7 @@ INNER: dict[str, Callable[[Any], hr.Dataset]] = {
 
 
 @pytest.mark.parametrize("inner", INNER)
+@settings(max_examples=(settings().max_examples + 2) // 3)
 @given(
     openers=st.sampled_from([5, 37, 200, 300]),
     cycle_length=st.sampled_from([1, 2, 3, 4, 7, 16]),

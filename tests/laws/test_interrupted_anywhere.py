@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.laws.interrupting import interrupted
 from tests.laws.plans import Recipe, recipes
 from tests.laws.running import (
     LIMIT,
     REFERENCE,
+    THOROUGH,
     Alternating,
     AlwaysAhead,
     Way,
@@ -38,9 +39,8 @@ from headrace.testing.restoring import delivered
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
 
 # Every point where a run may be interrupted, or one in a few: there are hundreds of them, and a thousand while it ends.
-THOROUGH = settings.default is not None and settings.default.max_examples > 1_000
-STRIDE = 1 if THOROUGH else 3
-STRIDE_AT_THE_END = 1 if THOROUGH else 9
+STRIDE = 1 if THOROUGH else 5
+STRIDE_AT_THE_END = 1 if THOROUGH else 15
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.laws.running import REFERENCE, Way, assert_same, history, resumed
+from tests.laws.running import REFERENCE, Way, assert_same, history, resumed, some_of
 from tests.laws.small_plans import SOURCES, STEPS
 
 import headrace as hr
@@ -16,7 +16,7 @@ POINTS = 12
 @pytest.mark.parametrize("step", sorted(STEPS))
 @pytest.mark.parametrize("cycle_length", [1, 3])
 def test_a_state_within_a_small_plan_goes_on_there(step: str, cycle_length: int) -> None:
-    for make in SOURCES.values():
+    for place, make in enumerate(SOURCES.values()):
 
         def build(make: object = make) -> hr.Dataset:
             return hr.Dataset.range(3, 8).interleave(
@@ -27,6 +27,6 @@ def test_a_state_within_a_small_plan_goes_on_there(step: str, cycle_length: int)
 
         expected, states = history(build(), AT_ONCE, limit=POINTS)
         assert_same(history(build(), REFERENCE, limit=POINTS)[0], expected)
-        for count, state in enumerate(states):
+        for count, state in some_of(states, one_in=3, apart=f"{step} {place}"):
             way = (AT_ONCE, REFERENCE)[count % 2]
             assert_same(expected[count:], resumed(build(), state, way, limit=POINTS - count))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.laws.elements import Failing, Point, total
-from tests.laws.running import REFERENCE, Way, assert_same, history, resumed
+from tests.laws.running import REFERENCE, Way, assert_same, elements_of, history, resumed, some_of
 
 import headrace as hr
 from headrace.elements.structure import flatten, unflatten
@@ -17,7 +17,7 @@ from headrace.physical.stages.together.forms import Form
 
 # Many windows are made together; two or three; and each by itself.
 WAYS = {size: Way(hr.Options(seed=7), block_sizes=(size,)) for size in (1000, 3, 1)}
-# Each of so many states is gone on from.
+# One of so many states is gone on from.
 STATES = {1000: 7, 3: 4, 1: 30}
 POINTS = 24
 
@@ -148,7 +148,7 @@ def _opened(kind: str, ds: hr.Dataset, function: str) -> hr.Dataset:
 @pytest.mark.parametrize("function", sorted(FUNCTIONS))
 @pytest.mark.parametrize("windows", ["groups", *sorted(WINDOWS)])
 def test_windows_made_together_are_what_each_is_by_itself(windows: str, function: str) -> None:
-    for elements in ELEMENTS.values():
+    for _, elements in some_of([*ELEMENTS.values()], one_in=2, apart=windows + function):
 
         def build(elements: Callable[[], hr.Dataset] = elements) -> hr.Dataset:
             return _opened(windows, elements(), function)
@@ -157,9 +157,9 @@ def test_windows_made_together_are_what_each_is_by_itself(windows: str, function
         for size, way in WAYS.items():
             found, states = history(build(), way, limit=POINTS)
             assert_same(expected, found)
-            for count in range(size % 2, len(states), STATES[size]):
+            for count, state in some_of(states, one_in=STATES[size], apart=windows):
                 other = (way, REFERENCE)[count % 2]
-                assert_same(expected[count:], resumed(build(), states[count], other, limit=POINTS - count))
+                assert_same(expected[count:], resumed(build(), state, other, limit=POINTS - count))
 
 
 def test_windows_and_groups_of_one_form_are_made_together(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,12 +172,13 @@ def test_windows_and_groups_of_one_form_are_made_together(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(Form, "elements", counted)
     pairs = hr.Dataset.zip((hr.Dataset.range(500), hr.Dataset.range(500))).window(5)
-    assert len(list(pairs.flat_map(lambda x, y: hr.Dataset.zip((x.batch(5), y.batch(5)))))) == 100
+    batches = pairs.flat_map(lambda x, y: hr.Dataset.zip((x.batch(5), y.batch(5))))
+    assert len(elements_of(batches, WAYS[1000], limit=1000)) == 100
     assert sum(together) == 100
     assert len(together) < 50
     together.clear()
     groups = hr.Dataset.range(800).group_by_window(lambda x: x % 4, lambda _, group: group.batch(8), 8)
-    assert len(list(groups)) == 100
+    assert len(elements_of(groups, WAYS[1000], limit=1000)) == 100
     assert sum(together) == 100
     assert len(together) < 50
 
@@ -188,7 +189,7 @@ def test_an_error_after_windows_says_of_which_elements_of_which_window_it_is(win
     def refuse(*element: Any) -> Any:
         raise Failing("refused")
 
-    for elements in ELEMENTS.values():
+    for _, elements in some_of([*ELEMENTS.values()], one_in=4, apart=windows + function):
 
         def build(elements: Callable[[], hr.Dataset] = elements) -> hr.Dataset:
             return _opened(windows, elements(), function).map(refuse)
