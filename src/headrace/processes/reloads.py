@@ -10,7 +10,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["Reloads"]
+__all__ = ["Reloads", "is_worked_on", "spec_of"]
 
 # Where nobody works while a program runs: Python's own library, headrace, and what was installed.
 _LIBRARIES: Final = tuple(f"{one}{os.sep}" for one in (Path(os.__file__).parent, Path(__file__).parents[1]))
@@ -47,11 +47,11 @@ class Reloads:
 
     def _is_other(self, name: str, module: Any) -> bool:
         """Returns whether it was loaded by something else than the last of this name; notes by what."""
-        spec, known = _spec_of(module), self._specs.get(name)
+        spec, known = spec_of(module), self._specs.get(name)
         if spec is None or (known is not None and known() is spec):
             return False
         self._specs[name] = weakref.ref(spec, self._lose)
-        if _is_worked_on(spec):
+        if is_worked_on(spec):
             self._own.add(name)
         return known is not None
 
@@ -59,7 +59,7 @@ class Reloads:
         self._has_lost = True
 
 
-def _spec_of(module: Any) -> ModuleSpec | None:
+def spec_of(module: Any) -> ModuleSpec | None:
     """Returns it without asking the module, which may be one that loads itself when it is asked."""
     try:
         found = object.__getattribute__(module, "__spec__")
@@ -68,6 +68,7 @@ def _spec_of(module: Any) -> ModuleSpec | None:
     return found if isinstance(found, ModuleSpec) else None
 
 
-def _is_worked_on(spec: ModuleSpec) -> bool:
+def is_worked_on(spec: ModuleSpec) -> bool:
+    """Returns whether a module is of the user's own: neither of Python's library nor of what was installed."""
     origin = spec.origin if spec.has_location else None
     return origin is not None and not origin.startswith(_LIBRARIES) and not any(one in origin for one in _INSTALLED)

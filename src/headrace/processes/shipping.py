@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import pickle
@@ -17,8 +18,9 @@ from headrace.frozen import frozen
 from headrace.plan.buffering import WithOptions
 from headrace.plan.node import Node, function_label, nodes_of
 from headrace.processes.by_value import keeping_large, pickled_by_value
+from headrace.processes.module_values import Compared, ModuleValues, values_in_modules
 from headrace.processes.segment import Segment
-from headrace.processes.uses import LARGE_BYTES
+from headrace.processes.uses import LARGE_BYTES, held_by
 from headrace.processes.warning_filters import filters_kept
 
 __all__ = ["Memory", "Part", "Shipment", "made_there", "shipped", "to_ship", "unshipped"]
@@ -85,7 +87,7 @@ def shipped(plan: Node, before: Shipment | None = None) -> Shipment:
     """
     found: list[memoryview] = []
     try:
-        body = pickled_by_value(plan, keeping_large(found, LARGE_BYTES))
+        body = pickled_by_value(_with_settings(plan, nodes_of(plan)), keeping_large(found, LARGE_BYTES))
     except Exception as error:
         raise _named(nodes_of(plan), error) from error
     known = {} if before is None else before.places
@@ -145,7 +147,8 @@ def made_there(body: bytes, buffers: Iterable[Any] = ()) -> Any:
     """
     try:
         with filters_kept():
-            return pickle.loads(body, buffers=buffers)
+            value, _ = pickle.loads(body, buffers=buffers)
+            return value
     except (ImportError, AttributeError) as error:
         raise InvalidArgumentError(
             f"what the pipeline uses cannot be imported in another process: {said(error)}. Have it in a file on sys.path, or in "
@@ -166,10 +169,23 @@ def to_ship(value: Any, nodes: Iterable[Node]) -> bytes:
     Raises:
         InvalidArgumentError: something in it cannot be pickled; the operation and the variable are named.
     """
+    nodes = list(nodes)
     try:
-        return pickled_by_value(value)
+        return pickled_by_value(_with_settings(value, nodes))
     except Exception as error:
         raise _named(nodes, error) from error
+
+
+def _with_settings(value: Any, nodes: Iterable[Node]) -> tuple[Any, Compared | None]:
+    """Returns a value and, to be made there behind it, what functions find in modules here, as far as nothing may set it where they are called."""
+    functions: list[object] = []
+    prepare: list[object] = []
+    settings: ModuleValues = {}
+    with contextlib.suppress(Exception):  # classes of the user's may do anything when they are asked
+        for node in nodes:
+            (prepare if isinstance(node, WithOptions) else functions).extend(held_by(node))
+        settings = values_in_modules(functions, prepared_by=prepare)
+    return value, Compared(settings) if settings else None
 
 
 # --- what cannot be sent -----------------------------------------------------------------------------------------------

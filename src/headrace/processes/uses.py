@@ -23,7 +23,7 @@ from headrace.plan.node import Node, nodes_of
 from headrace.processes.by_value import pickler_class
 from headrace.processes.definitions import is_found_by_name
 
-__all__ = ["LARGE_BYTES", "Uses", "uses_of"]
+__all__ = ["LARGE_BYTES", "Uses", "held_by", "uses_of"]
 
 # An array of so many bytes is the same as long as it is the same object: to look at all of them would be a part of an epoch.
 LARGE_BYTES: Final = 64 << 10
@@ -60,7 +60,7 @@ def uses_of(plan: Node) -> Uses:
     written = _Digest()
     pickler = _pickler_class()(written, pickle.HIGHEST_PROTOCOL)
     pickler.codes, pickler.objects = [], []
-    pickler.dump([list(_held_by(node)) for node in nodes_of(plan)])
+    pickler.dump([list(held_by(node)) for node in nodes_of(plan)])
     return Uses(written.digest(), tuple(pickler.codes), tuple(pickler.objects))
 
 
@@ -75,8 +75,8 @@ class _Digest:
         self._hash.update(part)
 
 
-def _held_by(node: Node) -> Iterator[object]:
-    """Yields what a node has of its user that may change."""
+def held_by(node: Node) -> Iterator[object]:
+    """Yields what a node has of its user that may change, and its functions."""
     if isinstance(node, WithOptions):
         yield node.options.worker_init
         return
@@ -100,7 +100,7 @@ def _pickler_class() -> Any:
                 return _same, (id(obj.__code__),), _used_by(obj)
             if isinstance(obj, Node):
                 self.objects.append(weakref.ref(obj))
-                return _same, (id(obj),), [list(_held_by(node)) for node in nodes_of(obj)]
+                return _same, (id(obj),), [list(held_by(node)) for node in nodes_of(obj)]
             if _is_large(obj):
                 self.objects.append(weakref.ref(obj))
                 return _same, (id(obj), obj.nbytes)

@@ -45,11 +45,13 @@ class Sent(NamedTuple):
         number: it is known by in the process.
         shipment: it, pickled.
         uses: what its functions used then; None where that could not be told.
+        settings: what they find in modules, to be compared there.
     """
 
     number: int
     shipment: Shipment
     uses: Uses | None
+    settings: bytes
 
 
 class PlanProcess:
@@ -60,6 +62,7 @@ class PlanProcess:
         self._host: Host | None = None
         self._spare: list[SharedWith] = []
         self._told: int | None = None  # the number of the plan that the process has
+        self._told_settings = b""
         self._sent: Sent | None = None
         self.sent(plan)
 
@@ -78,7 +81,8 @@ class PlanProcess:
             last = self._sent
             if last is None or last.uses is None or uses is None or not last.uses.are_still(uses):
                 before = None if last is None else last.shipment
-                self._sent = last = Sent(next(_numbers), shipped(plan, before), uses)
+                last = Sent(next(_numbers), shipped(plan, before), uses, b"")
+            self._sent = last = last._replace(settings=to_ship(None, nodes_of(plan)))
             return last
 
     def start(self) -> None:
@@ -103,6 +107,9 @@ class PlanProcess:
             )
             stacks.close_writing()
             self._told = sent.number
+        elif self._told_settings != sent.settings:  # no reason to send the plan again, and with it what its caches hold
+            host.tell("learn", sent.settings)
+        self._told_settings = sent.settings
         return host
 
     def _memory(self, host: Host) -> SharedWith:
