@@ -74,7 +74,7 @@ def setup():
 """
 
 PROGRAM = """
-import argparse, functools, pathlib, sys
+import argparse, functools, importlib, pathlib, sys
 import headrace as hr
 import config, package, package.inside, used
 
@@ -88,6 +88,12 @@ def said(function, change=None, **options):
         change()
     for _ in range(2):
         list(dataset)
+
+def edit(before, after):
+    file = pathlib.Path("used.py")
+    text = file.read_text()
+    assert before in text
+    file.write_text(text.replace(before, after))
 
 def main():
     BODY
@@ -125,6 +131,38 @@ CASES = {
     "a path": (
         "said(lambda x: str(config.folder), lambda: setattr(config, 'folder', pathlib.Path('b')))",
         ["config.folder"],
+    ),
+    "of a class": ("said(used.Below(), lambda: setattr(used.Below, 'shift', 9))", ["used.Below.shift"]),
+    "a function in the place of another": ("used.helper = lambda x: x; said(used.Below())", ["used.helper"]),
+    "one that is sent with who names it": ("used.helper = lambda x: x; used.Below; said(used.wrapped)", []),
+    "a function of the program in its place": (
+        "used.helper = said; said(lambda x: used.outer(x) or used.helper)",
+        ["used.helper"],
+    ),
+    "a file that was edited": (
+        "edit('return x * config.scale', 'return x * config.scale + 1'); said(used.wrapped)",
+        ["used.helper"],
+    ),
+    "an edited method": (
+        "edit('return helper(x) + package', 'return 1 + helper(x) + package'); said(used.Model())",
+        ["used.Below.__call__"],
+    ),
+    "an edited property": (
+        "edit('return config.model', 'return 1 + config.model'); said(used.Model())",
+        ["used.Model.much"],
+    ),
+    "a function that is gone": (
+        "edit('def outer', 'def other'); said(lambda x: x > 99 and used.outer)",
+        ["used.outer"],
+    ),
+    "a file in which lines were added": (
+        "edit('counter = 1', '# a comment' + chr(10) * 3 + 'counter = 1'); said(used.Model())",
+        [],
+    ),
+    "an edit of what no function names": ("edit('def outer(x):', 'def outer(x, y):'); said(used.Model())", []),
+    "an edit that was loaded": (
+        "edit('return x * config.scale', 'return x * config.scale + 1'); importlib.reload(used); said(used.wrapped)",
+        [],
     ),
     "two": (
         "said(lambda x: (config.scale, used.by_name), lambda: (setattr(config, 'scale', 2), setattr(used, 'by_name', 3)))",

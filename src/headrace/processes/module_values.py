@@ -1,7 +1,6 @@
-"""What a program has set in modules of its own that its functions look up there: a process that imports these has what stands in the file.
+"""What functions find in modules of the user's own: plain values, and functions and classes, by their names there.
 
-In threads ``config.scale = 3`` holds for every function. In a process it does not, and nothing would say so: elements would be others. So plain values that
-functions name go along with them, and a process that has imported other ones tells of each, once.
+It is found in their code: global variables, and what they name of a module, of the functions themselves and of all functions and classes that these name.
 """
 
 from __future__ import annotations
@@ -9,34 +8,34 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import sys
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 from types import CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any, Final
 
 from headrace.function_code import global_names
-from headrace.log import warn_once
 from headrace.processes.class_copies import PROGRAMS
+from headrace.processes.definitions import is_found_by_name
+from headrace.processes.modules_compared import ModuleValues, definition_of, is_of_user
 from headrace.processes.reloads import is_worked_on, spec_of
 
-__all__ = ["Compared", "ModuleValues", "values_in_modules"]
+__all__ = ["values_in_modules"]
 
-# Of each module and name what a program has there.
-ModuleValues = Mapping[tuple[str, str], Any]
 _PLAIN: Final = (type(None), bool, int, float, complex, str, bytes)
 # A larger value is data, and no setting.
 _MOST_PARTS: Final = 100
 _MOST_CHARACTERS: Final = 1000
-_SHOWN: Final = 60
+# Functions, classes and other things that a call may come to: each run goes through them, in some milliseconds.
+_MOST_SEEN: Final = 1000
 _all_names: Final[weakref.WeakKeyDictionary[CodeType, frozenset[str]]] = weakref.WeakKeyDictionary()
 
 
 def values_in_modules(functions: Iterable[Any], prepared_by: Iterable[Any] = ()) -> ModuleValues:
-    """Returns the settings in modules of the user's own that functions look up, or the functions and classes that they call.
+    """Returns what functions find in modules of the user's own.
 
-    Names with an underscore are left out: they are what a module keeps for itself, and each process has its own.
+    Values with an underscore are left out: they are what a module keeps for itself, and each process has its own.
 
     Args:
         functions: these.
@@ -47,54 +46,65 @@ def values_in_modules(functions: Iterable[Any], prepared_by: Iterable[Any] = ())
 
 
 class _Search:
-    """Goes through all that calls of functions may name."""
+    """Goes through all that calls of functions may name, as far as a process finds it in modules that it imports."""
 
     def __init__(self, functions: Iterable[Any]) -> None:
         self.found: dict[tuple[str, str], Any] = {}
-        self._seen: dict[int, Any] = {}  # which are held, so that no other has the number
+        self._seen: dict[tuple[int, bool], Any] = {}  # which are held, so that no other has the number
         self._asked: set[tuple[CodeType, str]] = set()
-        left = list(functions)
-        while left:
-            one = left.pop()
-            if id(one) not in self._seen:
-                self._seen[id(one)] = one
-                left += self._named_by(one)
+        # What no process can import is sent, with all that it names; what can be imported is found there with its module.
+        self._left = deque((function, True) for function in functions)
+        while self._left and len(self._seen) < _MOST_SEEN:  # what is near comes first
+            one, is_sent = self._left.popleft()
+            if (id(one), is_sent) not in self._seen:
+                self._seen[id(one), is_sent] = one
+                self._go_through(one, is_sent=is_sent)
 
-    def _named_by(self, one: Any) -> Iterator[Any]:
+    def _go_through(self, one: Any, *, is_sent: bool) -> None:
+        inside: Iterable[Any] = ()
         if isinstance(one, functools.partial):
-            yield from (one.func, *one.args, *one.keywords.values())
+            inside = (one.func, *one.args, *one.keywords.values())
         elif isinstance(one, MethodType):
-            yield from (one.__func__, type(one.__self__))
-        elif isinstance(one, FunctionType):
-            yield from self._named_by_function(one)
+            inside = (one.__func__, type(one.__self__), *_attributes(one.__self__))
         elif isinstance(one, staticmethod | classmethod):
-            yield one.__func__
+            inside = (one.__func__,)
         elif isinstance(one, property):
-            yield from (one.fget, one.fset)
+            inside = (one.fget, one.fset)
+        elif isinstance(one, FunctionType):
+            self._go_through_function(one, is_sent=is_sent and not is_found_by_name(one))
         elif isinstance(one, type):
-            if _is_of_user(one.__module__):
-                yield from (*vars(one).values(), *one.__bases__)
+            self._go_through_class(one, is_sent=is_sent and not is_found_by_name(one))
         elif hasattr(type(one), "__call__"):  # noqa: B004 - its class's is wanted
-            yield type(one)
-            with contextlib.suppress(Exception):  # its class may do anything when it is asked
-                yield one.__wrapped__
+            inside = (type(one), *_attributes(one))
+        self._left += [(part, is_sent) for part in inside]
 
-    def _named_by_function(self, function: FunctionType) -> Iterator[Any]:
+    def _go_through_class(self, kind: type, *, is_sent: bool) -> None:
+        if not is_of_user(kind.__module__):
+            return
+        if is_found_by_name(kind):
+            self._note(kind.__module__, kind.__qualname__, kind)
+            for name, value in vars(kind).items():
+                if not callable(value):  # functions are found by their own names
+                    self._note(kind.__module__, f"{kind.__qualname__}.{name}", value)
+        self._left += [(part, is_sent) for part in (*vars(kind).values(), *kind.__bases__)]
+
+    def _go_through_function(self, function: FunctionType, *, is_sent: bool) -> None:
         known, code = function.__globals__, function.__code__
         module = str(known.get("__name__"))
-        if not _is_of_user(module):
+        if not is_of_user(module):
             return
-        yield from (getattr(function, "__wrapped__", None), *(function.__defaults__ or ()))
+        if is_found_by_name(function):
+            self._note(module, function.__qualname__, function)
+        held = [getattr(function, "__wrapped__", None), *(function.__defaults__ or ())]
         for cell in function.__closure__ or ():
-            try:
-                yield cell.cell_contents
-            except ValueError:  # it was not set yet
-                continue
+            with contextlib.suppress(ValueError):  # it was not set yet
+                held.append(cell.cell_contents)
+        self._left += [(part, is_sent) for part in held]
         for name in global_names(code):
             if name in known:
-                yield from self._named(module, name, known[name], code)
+                self._name(module, name, known[name], code, is_sent=is_sent)
 
-    def _named(self, module: str, name: str, value: Any, code: CodeType) -> Iterator[Any]:
+    def _name(self, module: str, name: str, value: Any, code: CodeType, *, is_sent: bool) -> None:
         """Takes what code finds by a name: in a module it may go on from there, by any of the names that it has."""
         if isinstance(value, ModuleType):
             spec = spec_of(value)
@@ -103,11 +113,27 @@ class _Search:
             self._asked.add((code, spec.name))  # modules may import each other
             held = vars(value)
             for attribute in _names_in(code) & held.keys():
-                yield from self._named(spec.name, attribute, held[attribute], code)
+                self._name(spec.name, attribute, held[attribute], code, is_sent=False)
             return
-        if not name.startswith("_") and module not in PROGRAMS and _is_setting(value):
+        if not is_sent:
+            self._note(module, name, value)
+        self._left.append((value, is_sent))
+
+    def _note(self, module: str, name: str, value: Any) -> None:
+        if module in PROGRAMS:  # it is sent
+            return
+        definition = definition_of(value)
+        if definition is not None:
+            self.found[module, name] = definition
+        elif not name.rpartition(".")[2].startswith("_") and _is_setting(value):
             self.found[module, name] = value
-        yield value
+
+
+def _attributes(one: Any) -> Iterable[Any]:
+    try:
+        return [*object.__getattribute__(one, "__dict__").values()]
+    except AttributeError:
+        return ()
 
 
 def _names_in(code: CodeType) -> frozenset[str]:
@@ -117,13 +143,6 @@ def _names_in(code: CodeType) -> frozenset[str]:
         inside = (_names_in(constant) for constant in code.co_consts if isinstance(constant, CodeType))
         found = _all_names[code] = frozenset(code.co_names).union(*inside)
     return found
-
-
-def _is_of_user(module: str) -> bool:
-    if module in PROGRAMS:
-        return True
-    spec = spec_of(sys.modules.get(module))
-    return spec is not None and is_worked_on(spec)
 
 
 def _is_setting(value: Any) -> bool:
@@ -152,37 +171,3 @@ def _parts_of(value: Any) -> Sequence[Any] | None:
         return [getattr(value, field.name, None) for field in dataclasses.fields(kind)]
     is_long = isinstance(value, str | bytes) and len(value) > _MOST_CHARACTERS
     return () if isinstance(value, (*_PLAIN, PurePath)) and not is_long else None
-
-
-class Compared:
-    """Compares what another program has in its modules with those of this one, where it is unpickled, and says where they differ."""
-
-    def __init__(self, values: ModuleValues) -> None:
-        self.values = values
-
-    def __reduce__(self) -> tuple[Callable[[ModuleValues], None], tuple[ModuleValues]]:
-        return _compare, (self.values,)
-
-
-def _compare(values: ModuleValues) -> None:
-    for (module, name), value in values.items():
-        held = getattr(sys.modules.get(module), "__dict__", {})
-        if name in held and not _are_equal(held[name], value):
-            warn_once(
-                f"{module}.{name} is {_shown(value)} in your program and {_shown(held[name])} in the processes that call its functions: they import the "
-                "module, and do not have what the program has set there since. Hand it to the function (functools.partial), or set it there by "
-                "Options(worker_init=)",
-                about=f"{module}.{name} differs",
-            )
-
-
-def _are_equal(one: Any, other: Any) -> bool:
-    try:
-        return bool(one == other) or repr(one) == repr(other)
-    except Exception:  # noqa: BLE001 - a class of the user's may raise anything
-        return False
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

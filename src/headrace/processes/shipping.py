@@ -18,7 +18,8 @@ from headrace.frozen import frozen
 from headrace.plan.buffering import WithOptions
 from headrace.plan.node import Node, function_label, nodes_of
 from headrace.processes.by_value import keeping_large, pickled_by_value
-from headrace.processes.module_values import Compared, ModuleValues, values_in_modules
+from headrace.processes.module_values import values_in_modules
+from headrace.processes.modules_compared import Compared, ModuleValues
 from headrace.processes.segment import Segment
 from headrace.processes.uses import LARGE_BYTES, held_by
 from headrace.processes.warning_filters import filters_kept
