@@ -39,7 +39,7 @@ os.environ.pop("PYTHONUNBUFFERED", None)
 # Derandomised: a red run is the fault of the change that made it red, never of the dice. And not made smaller, which may take
 # longer than the guard against hangs lets a test run: a failure would be told of as one, without its error.
 _AS_FOUND = settings(_ANY_LOAD, derandomize=True, phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.target])
-settings.register_profile("ci", _AS_FOUND, max_examples=40)
+settings.register_profile("ci", _AS_FOUND, max_examples=32)
 settings.register_profile("brief", _AS_FOUND, max_examples=8)
 settings.register_profile("thorough", _ANY_LOAD, max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))

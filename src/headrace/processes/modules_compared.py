@@ -32,11 +32,17 @@ class Definition(NamedTuple):
 
     Attributes:
         name: where it was defined.
-        digest: of a function's code; empty of what is not the user's own, and of a class, whose functions are told one by one.
+        digest: of a function's code; empty where that is not the user's own, or not as its file has it, and of a class, whose functions are told one by one.
     """
 
     name: str
     digest: bytes
+
+    def is_same_as(self, other: Definition | None) -> bool:
+        """Returns whether another is the same, as far as both digests are known: a loader of one process alone may have rewritten its code."""
+        if other is None or self.name != other.name:
+            return False
+        return self.digest == other.digest or not (self.digest and other.digest)
 
 
 def definition_of(value: Any) -> Definition | None:
@@ -48,7 +54,7 @@ def definition_of(value: Any) -> Definition | None:
     name, digest = f"{value.__module__}.{value.__qualname__}", b""
     if isinstance(value, FunctionType):
         spec = spec_of(sys.modules.get(str(value.__module__)))
-        # Another loader may have rewritten the code, as pytest's does, in one process alone.
+        # Another loader may rewrite the code, as pytest's does.
         if spec is not None and is_worked_on(spec) and type(spec.loader) is SourceFileLoader:
             digest = _digest(value.__code__)
     return Definition(name, digest)
@@ -97,7 +103,7 @@ def _compare(values: ModuleValues) -> None:
         except AttributeError:
             held = None
         if isinstance(value, Definition):
-            if definition_of(held) != value:
+            if not value.is_same_as(definition_of(held)):
                 warn_once(
                     f"{module}.{name} is not in the processes that call it what it is in your program: the program has put another in its place, or its file has "
                     "been edited since. Load the module anew (importlib.reload), or start the program again",

@@ -88,7 +88,7 @@ def shipped(plan: Node, before: Shipment | None = None) -> Shipment:
     """
     found: list[memoryview] = []
     try:
-        body = pickled_by_value(_with_settings(plan, nodes_of(plan)), keeping_large(found, LARGE_BYTES))
+        body = pickled_by_value((plan, None), keeping_large(found, LARGE_BYTES))
     except Exception as error:
         raise _named(nodes_of(plan), error) from error
     known = {} if before is None else before.places

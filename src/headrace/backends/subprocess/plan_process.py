@@ -106,10 +106,12 @@ class PlanProcess:
                 "plan", sent.number, self._told, shipment.body, shipment.parts, descriptors=descriptors
             )
             stacks.close_writing()
-            self._told = sent.number
-        elif self._told_settings != sent.settings:  # no reason to send the plan again, and with it what its caches hold
+            self._told, self._told_settings = sent.number, b""
+        if (
+            self._told_settings != sent.settings
+        ):  # apart from the plan: sent again, that would lose what its caches hold
             host.tell("learn", sent.settings)
-        self._told_settings = sent.settings
+            self._told_settings = sent.settings
         return host
 
     def _memory(self, host: Host) -> SharedWith:
