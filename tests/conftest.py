@@ -50,7 +50,7 @@ ENDING_LIMIT_S = 60.0
 GRACE_S = 30.0
 
 # Of a test in a brief run; and what the second run of .ci/run has beside the first, as files of tests name it.
-_A_FEW = 3
+_A_FEW = 2
 _PACKAGES = re.compile("torch|jax|tensorflow|lightning")
 
 _FAILED = pytest.StashKey[bool]()
