@@ -22,6 +22,30 @@ import argparse, dataclasses, pathlib, types
 class Model:
     width: int = 1
 
+@dataclasses.dataclass(repr=False, eq=False)
+class Silent:
+    k: int = 1
+
+    def __repr__(self):
+        raise ValueError("no words")
+
+@dataclasses.dataclass
+class Kept:
+    k: int = 1
+
+    def __reduce__(self):
+        raise ValueError("not to be sent")
+
+@dataclasses.dataclass
+class Unmade:
+    k: int = 1
+
+    def __reduce__(self):
+        return int, ("x",)
+
+silent = Silent()
+kept = Kept()
+unmade = Unmade()
 scale = 1
 by_name = 1
 names = ["a"]
@@ -174,6 +198,12 @@ CASES = {
         "said(used.Model()); said(used.outer); said(lambda x: (config.model.width, config.args, config.nothing))",
         [],
     ),
+    "what has no words": (
+        "said(lambda x: (config.silent.k, config.scale), lambda: setattr(config, 'scale', 2))",
+        ["config.scale"],
+    ),
+    "what cannot be sent": ("said(lambda x: config.kept.k, lambda: setattr(config.kept, 'k', 2))", []),
+    "what cannot be made again": ("said(lambda x: config.unmade.k, lambda: setattr(config.unmade, 'k', 2))", []),
     "the same again": ("said(used.helper, lambda: setattr(config, 'scale', 1))", []),
     "what no function names": ("said(used.helper, lambda: setattr(config, 'unnamed', 2))", []),
     "what a module keeps for itself": ("said(used.outer, lambda: setattr(config, '_private', 2))", []),

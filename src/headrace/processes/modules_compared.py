@@ -6,8 +6,10 @@ find in modules goes along with them, and a process that has found something els
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
+import pickle
 import sys
 import weakref
 from collections.abc import Callable, Mapping
@@ -85,44 +87,48 @@ def is_of_user(module: str) -> bool:
 
 
 class Compared:
-    """Compares what another program has in its modules with those of this one, where it is unpickled, and says where they differ."""
+    """Compares what another program has in its modules with those of this one, where it is unpickled, and says where they differ.
 
-    def __init__(self, values: ModuleValues) -> None:
-        self.values = values
+    Args:
+        pickled: that, of ``ModuleValues``. A class of the user's may refuse to be made again, which is no failure of what is sent with it.
+    """
 
-    def __reduce__(self) -> tuple[Callable[[ModuleValues], None], tuple[ModuleValues]]:
-        return _compare, (self.values,)
+    def __init__(self, pickled: bytes) -> None:
+        self.pickled = pickled
 
-
-def _compare(values: ModuleValues) -> None:
-    for (module, name), value in values.items():
-        if module not in sys.modules:  # a function may import it when it is called
-            continue
-        try:
-            held = functools.reduce(getattr, name.split("."), sys.modules[module])
-        except AttributeError:
-            held = None
-        if isinstance(value, Definition):
-            if not value.is_same_as(definition_of(held)):
-                warn_once(
-                    f"{module}.{name} is not in the processes that call it what it is in your program: the program has put another in its place, or its file has "
-                    "been edited since. Load the module anew (importlib.reload), or start the program again",
-                    about=f"{module}.{name} differs",
-                )
-        elif not _are_equal(held, value):
-            warn_once(
-                f"{module}.{name} is {_shown(value)} in your program and {_shown(held)} in the processes that call its functions: they import the "
-                "module, and do not have what the program has set there since. Hand it to the function (functools.partial), or set it there by "
-                "Options(worker_init=)",
-                about=f"{module}.{name} differs",
-            )
+    def __reduce__(self) -> tuple[Callable[[bytes], None], tuple[bytes]]:
+        return _compare, (self.pickled,)
 
 
-def _are_equal(one: Any, other: Any) -> bool:
+def _compare(pickled: bytes) -> None:
+    with contextlib.suppress(Exception):  # a class of the user's may raise anything
+        values: ModuleValues = pickle.loads(pickled)
+        for (module, name), value in values.items():
+            if module in sys.modules:  # or a function may import it when it is called
+                with contextlib.suppress(Exception):
+                    _compare_one(module, name, value)
+
+
+def _compare_one(module: str, name: str, value: Any) -> None:
     try:
-        return bool(one == other) or repr(one) == repr(other)
-    except Exception:  # noqa: BLE001 - a class of the user's may raise anything
-        return False
+        held = functools.reduce(getattr, name.split("."), sys.modules[module])
+    except AttributeError:
+        held = None
+    about = f"{module}.{name} differs"
+    if isinstance(value, Definition):
+        if not value.is_same_as(definition_of(held)):
+            warn_once(
+                f"{module}.{name} is not in the processes that call it what it is in your program: the program has put another in its place, or its file has "
+                "been edited since. Load the module anew (importlib.reload), or start the program again",
+                about=about,
+            )
+    elif not (held == value or repr(held) == repr(value)):
+        warn_once(
+            f"{module}.{name} is {_shown(value)} in your program and {_shown(held)} in the processes that call its functions: they import the "
+            "module, and do not have what the program has set there since. Hand it to the function (functools.partial), or set it there by "
+            "Options(worker_init=)",
+            about=about,
+        )
 
 
 def _shown(value: Any) -> str:

@@ -19,7 +19,7 @@ from headrace.plan.buffering import WithOptions
 from headrace.plan.node import Node, function_label, nodes_of
 from headrace.processes.by_value import keeping_large, pickled_by_value
 from headrace.processes.module_values import values_in_modules
-from headrace.processes.modules_compared import Compared, ModuleValues
+from headrace.processes.modules_compared import Compared
 from headrace.processes.segment import Segment
 from headrace.processes.uses import LARGE_BYTES, held_by
 from headrace.processes.warning_filters import filters_kept
@@ -181,12 +181,12 @@ def _with_settings(value: Any, nodes: Iterable[Node]) -> tuple[Any, Compared | N
     """Returns a value and, to be made there behind it, what functions find in modules here, as far as nothing may set it where they are called."""
     functions: list[object] = []
     prepare: list[object] = []
-    settings: ModuleValues = {}
     with contextlib.suppress(Exception):  # classes of the user's may do anything when they are asked
         for node in nodes:
             (prepare if isinstance(node, WithOptions) else functions).extend(held_by(node))
-        settings = values_in_modules(functions, prepared_by=prepare)
-    return value, Compared(settings) if settings else None
+        if settings := values_in_modules(functions, prepared_by=prepare):
+            return value, Compared(pickled_by_value(settings))
+    return value, None
 
 
 # --- what cannot be sent -----------------------------------------------------------------------------------------------

@@ -107,9 +107,8 @@ class PlanProcess:
             )
             stacks.close_writing()
             self._told, self._told_settings = sent.number, b""
-        if (
-            self._told_settings != sent.settings
-        ):  # apart from the plan: sent again, that would lose what its caches hold
+        # Apart from the plan: sent again, that would lose what its caches hold.
+        if self._told_settings != sent.settings:
             host.tell("learn", sent.settings)
             self._told_settings = sent.settings
         return host
