@@ -40,14 +40,14 @@ def _window(mapped: Callable[[Any], Any]) -> Callable[[int], Any]:
     return lambda n: next(iter(hr.Dataset.range(20).map(mapped).window(1 + n % 6)))
 
 
-HELD = {
+HELD: dict[str, Callable[[int], Any]] = {
     "a window": lambda n: next(iter(hr.Dataset.range(20).window(1 + n % 6))),
     "windows side by side": lambda n: hr.Dataset.zip(_window(lambda x: (x, {"row": np.full(2, x)}))(n)),
     "a window of rows that differ": _window(lambda x: np.arange(x % 3)),  # of which no batch can be made
     "many": lambda n: hr.Dataset.range(300 + n),  # more than are taken apart at once
 }
 SMALL = SOURCES | HELD
-QUIET = {
+QUIET: Steps = {
     **{name: step for name, step in STEPS.items() if name.startswith(("enumerate", "take", "skip ", "batch", "zip"))},
     "repeat": STEPS["repeat"],
     "padded_batch": lambda ds: ds.padded_batch(2),

@@ -68,6 +68,14 @@ class Columns:
             return Columns(self.treedef, [array[key] for array in self.arrays], locked=self._locked)
         return Columns(self.treedef, [array.take(key, axis=0) for array in self.arrays], locked=self.locked)
 
+    def seen(self, part: range) -> Columns:
+        """Returns a run of the elements, of arrays one a leaf, as others may see them: read-only."""
+        key = slice(part.start, part.stop, part.step)
+        views = [array[key] for array in self.arrays]
+        for view in views:
+            view.setflags(_NOT)  # type: ignore[call-arg]  # as NumPy takes it
+        return Columns(self.treedef, views)
+
     def with_matrix(self, matrix: np.ndarray) -> Columns:
         """Returns such columns in a view or a copy of this matrix, whose elements are read-only as these are."""
         assert self.matrix is not None  # the caller has looked
@@ -99,6 +107,8 @@ class Columns:
         return sum(_nbytes_of_objects(array) if array.dtype.kind == "O" else array.nbytes for array in self.arrays)
 
 
+# As ``write=False``, which takes twice as long to be named.
+_NOT: Final = False
 # Of a matrix of scalars; one of more holds arrays.
 _PLAIN_AXES: Final = 2
 

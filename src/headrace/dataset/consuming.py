@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, SupportsIndex, cast
@@ -15,6 +16,7 @@ from headrace.plan.buffering import options_of
 from headrace.plan.dealt import dealing_of
 from headrace.plan.explain import explain_plan
 from headrace.plan.node import INFINITE_CARDINALITY, Node, nodes_of
+from headrace.semantics.dataloader_workers import warn_of_whole_copies
 
 if TYPE_CHECKING:
     from headrace.dataset.dataset import Dataset
@@ -243,19 +245,25 @@ class Consuming(DatasetMixin):
         return "\n\n".join(parts)
 
     def __iter__(self) -> DatasetIterator:
-        from headrace.iterator import DatasetIterator
-        from headrace.semantics.dataloader_workers import warn_of_whole_copies
-
-        warn_of_whole_copies(self, self._plan)
-        return DatasetIterator(self._plan)
+        plan = self._plan
+        warn_of_whole_copies(self, plan)
+        iterator: DatasetIterator = _reading().iterator_of(plan)
+        return iterator
 
     def _at_hand(self) -> AtHand | DatasetIterator | None:
         """Returns all elements, where they are few and can be had without a run."""
-        from headrace.iterator.at_hand import elements_at_hand
-
         if type(self).__iter__ is not Consuming.__iter__:  # a class of the user's gives its own
             return None
-        return elements_at_hand(self, self._plan)
+        found: AtHand | DatasetIterator | None = _reading().elements_at_hand(self, self._plan)
+        return found
+
+
+@functools.cache  # to name it in each call takes as long as to make a few elements
+def _reading() -> Any:
+    """Returns what reads datasets, which a program that only makes them does not need."""
+    from headrace.iterator import at_hand
+
+    return at_hand
 
 
 def _figures_of_a_look(plan: Node) -> IteratorStats:

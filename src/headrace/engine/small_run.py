@@ -5,8 +5,9 @@ It has no stages, no threads, no locks and nothing to give back. What tells of i
 
 from __future__ import annotations
 
+import functools
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from headrace import exiting
 from headrace.blocks.block import Block, Failure
@@ -43,13 +44,19 @@ A_BLOCK: Final = 256
 
 def all_elements(plan: Node, *, counts: bool = True) -> tuple[Pieces, list[Done]] | None:
     """Returns all elements of a quiet plan, and what its operations did, if that counts; None where they are many, or only stages can tell."""
-    from headrace.physical.at_once import whole  # what larger plans do not need
-
     exiting.hold()
     try:
-        return whole(plan, counts=counts)
+        return _whole()(plan, counts=counts)  # type: ignore[no-any-return]
     except Exception:  # noqa: BLE001 - an element's own methods may raise anything; its stage says which element it is
         return None
+
+
+@functools.cache
+def _whole() -> Any:
+    """Returns what makes elements at once, which larger plans do not need."""
+    from headrace.physical.at_once import whole
+
+    return whole
 
 
 class SmallRun:

@@ -1,22 +1,24 @@
-"""The elements of a small plan for who takes all of them within one call, so that nobody else could ever see an iterator of it."""
+"""The elements of a small plan for who takes them within one call of a function, where nobody could tell how they were made."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
-from headrace.blocks.block import Block
+from headrace.blocks.block import Block, BlockOrFailure
 from headrace.coordination.closing import Closing
 from headrace.elements.structure import Element
 from headrace.engine import InnerPlan, all_elements, is_inside_run
 from headrace.iterator.dataset_iterator import DatasetIterator
+from headrace.iterator.ready_iterator import ReadyIterator
 from headrace.observe.iterators import ITERATORS
 from headrace.observe.recorder import Recorder
 from headrace.physical.made import Pieces
 from headrace.plan.node import Node
-from headrace.plan.quiet import calls_at_most, is_quiet
+from headrace.plan.quiet import calls_at_most, is_of_window, is_quiet
 from headrace.semantics.dataloader_workers import warn_of_whole_copies
 
-__all__ = ["AtHand", "elements_at_hand"]
+__all__ = ["AtHand", "elements_at_hand", "iterator_of"]
 
 
 class AtHand(Closing):
@@ -28,13 +30,36 @@ class AtHand(Closing):
         self._pieces = pieces
 
     def __iter__(self) -> Iterator[Element]:
-        for piece in self._pieces:
-            if not isinstance(piece, Block):
-                raise piece.error.located(stage=None, origin=None)
-            yield from piece.payload.rows()
+        pieces = self._pieces
+        if len(pieces) == 1:
+            return iter(_rows(pieces[0]))
+        return itertools.chain.from_iterable(map(_rows, pieces))
 
     def close(self) -> None:
         """Does nothing: nothing is open."""
+
+
+def _rows(piece: BlockOrFailure) -> list[Element]:
+    """Returns the elements.
+
+    Raises:
+        HeadraceError: one failed.
+    """
+    if not isinstance(piece, Block):
+        raise piece.error.located(stage=None, origin=None)
+    return piece.payload.rows()
+
+
+def iterator_of(plan: Node) -> DatasetIterator:
+    """Returns an iterator of a plan, for ``iter(dataset)``.
+
+    It has its elements if they are few and can be had without a run, and they are parts of one, or a function of one reads them.
+    """
+    if is_quiet(plan) and (is_of_window(plan) or is_inside_run()) and not _are_runs_watched():
+        made = all_elements(plan, counts=False)
+        if made is not None and len(made[0]) == 1 and isinstance(block := made[0][0], Block):
+            return ReadyIterator(plan, block.payload.rows())
+    return DatasetIterator(plan)
 
 
 def elements_at_hand(dataset: object, plan: Node) -> AtHand | DatasetIterator | None:
@@ -42,7 +67,7 @@ def elements_at_hand(dataset: object, plan: Node) -> AtHand | DatasetIterator | 
 
     A run it needs where it is not small, or calls functions outside of all runs, and while somebody counts runs or traces them.
     """
-    if ITERATORS.told is not None or Recorder.active is not None:
+    if _are_runs_watched():
         return None
     found: Pieces | Node | None
     if is_quiet(plan):
@@ -54,3 +79,8 @@ def elements_at_hand(dataset: object, plan: Node) -> AtHand | DatasetIterator | 
         return None
     warn_of_whole_copies(dataset, plan)
     return AtHand(found) if isinstance(found, list) else DatasetIterator(found)
+
+
+def _are_runs_watched() -> bool:
+    """Returns whether somebody counts runs, or traces them."""
+    return ITERATORS.told is not None or Recorder.active is not None

@@ -18,7 +18,7 @@ from typing import Any, Self
 from headrace.elements.structure import Element
 from headrace.errors import HeadraceError
 
-__all__ = ["Chained"]
+__all__ = ["Chained", "by_calls"]
 
 
 class Chained(chain[Element]):
@@ -29,7 +29,7 @@ class Chained(chain[Element]):
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
         """Makes the chain; its source does not keep it alive, so that who drops it ends it."""
-        source = _Source(_by_calls(cls))
+        source = _Source(by_calls(cls))
         self = super().from_iterable(source)
         assert isinstance(self, cls)  # what `from_iterable` makes
         source.reader = weakref.ref(self)
@@ -114,7 +114,7 @@ class _ByCalls(Chained):
 
 
 @functools.cache
-def _by_calls(kind: type[Chained]) -> type[Chained]:
+def by_calls(kind: type[Chained]) -> type[Chained]:
     """Returns the class of iterators that were of this one, and whose chain is over."""
     names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
     return types.new_class(kind.__name__, (kind, _ByCalls), exec_body=lambda scope: scope.update(names))

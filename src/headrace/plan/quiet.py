@@ -17,7 +17,7 @@ from headrace.plan.sources import FromTensors, FromTensorSlices, Range
 from headrace.plan.stateful import Scan, TakeWhile
 from headrace.plan.windowing import WindowContents
 
-__all__ = ["MOST_ELEMENTS", "calls_at_most", "calls_in_turn", "is_quiet"]
+__all__ = ["MOST_ELEMENTS", "calls_at_most", "calls_in_turn", "is_of_window", "is_quiet"]
 
 # Of a source: made whole, however few are wanted, which is some ten microseconds of work.
 MOST_ELEMENTS: Final = 4096
@@ -47,6 +47,15 @@ _MOST_NODES: Final = 16
 def is_quiet(plan: Node) -> bool:
     """Returns whether a plan has such operations alone, and few of them, over few elements; it costs about a microsecond."""
     return _has_only(_QUIET, plan)
+
+
+def is_of_window(plan: Node) -> bool:
+    """Returns whether what a quiet plan reads first is held by a window or a group: a part of a run."""
+    inputs = plan.inputs
+    while inputs:
+        plan = inputs[0]
+        inputs = plan.inputs
+    return type(plan) is WindowContents
 
 
 def calls_at_most(plan: Node) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from headrace.blocks.columns import Columns
+from headrace.blocks.handing_out import handed_out
 from headrace.blocks.origin import Indices, Origin
 from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
 from headrace.elements.leaf_arrays import PLAIN_LEAVES
@@ -50,6 +51,13 @@ class WindowBlock:
         if len(self.indices) == len(self.whole):  # which are never in another order
             return self.whole
         return self.whole.subset(self.indices)
+
+    def handed_out(self) -> Payload:
+        """Returns these elements alone as one reader gets them."""
+        whole, indices = self.whole, self.indices
+        if type(whole) is Columns and whole.matrix is None and type(indices) is range and indices.step > 0:
+            return whole.seen(indices)
+        return handed_out(self.payload)
 
     def __len__(self) -> int:
         return len(self.indices)

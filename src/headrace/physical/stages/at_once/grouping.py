@@ -5,7 +5,6 @@ Where a failure lies among the elements, or they become no array, the stage does
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import itertools
 from collections.abc import Callable
@@ -76,14 +75,16 @@ def _nbytes(piece: BlockOrFailure) -> int:
 def _one_batch(node: Batch, block: Block) -> Pieces:
     """Returns all elements as one batch."""
     count = len(block)
-    # An element's own methods may raise anything: below it fails in the batch's place.
-    with contextlib.suppress(Exception):
+    try:
         columns = block.payload.columns()
         arrays = [owned_batch(array)[None] for array in columns.arrays] if columns.matrix is None else []
-        if arrays and (columns.treedef is LEAF or not may_refuse(columns.treedef)):
-            cursor = OffsetCursor(block.cursor, (0, count))
-            return [Block(Columns(columns.treedef, arrays), cursor, GroupedOrigin(block.origin, ((0, count),)))]
-    return stacked_batches(block, count, of=node)
+        is_plain = bool(arrays) and (columns.treedef is LEAF or not may_refuse(columns.treedef))
+    except Exception:  # noqa: BLE001 - an element's own methods may raise anything
+        return stacked_batches(block, count, of=node)  # where it fails in the batch's place
+    if not is_plain:
+        return stacked_batches(block, count, of=node)
+    cursor = OffsetCursor(block.cursor, (0, count))
+    return [Block(Columns(columns.treedef, arrays), cursor, GroupedOrigin(block.origin, ((0, count),)))]
 
 
 def _cut(block: Block, size: int) -> Pieces | None:

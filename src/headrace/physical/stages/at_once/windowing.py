@@ -23,5 +23,5 @@ def _held(node: WindowContents, _: Making, room: int) -> Pieces | None:
     count = len(held)
     if not 0 < count <= room:
         return [] if count == 0 else None
-    payload = held.payload if isinstance(held, WindowBlock) else Rows(list(held.rows()))
-    return [Block(handed_out(payload), _START, WindowOrigin(held, range(count)))]
+    payload = held.handed_out() if isinstance(held, WindowBlock) else handed_out(Rows(list(held.rows())))
+    return [Block(payload, _START, WindowOrigin(held, range(count)))]
