@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.blocks.ragged_rows import RaggedRows
-from headrace.elements.leaf_arrays import native, stack, tensor_as_array
+from headrace.elements.leaf_arrays import NORMAL_LEAVES, OF_MANY_DTYPES, PYTHON_NUMBERS, native, stack, tensor_as_array
 from headrace.elements.leaf_specs import leaf_spec
 from headrace.elements.rows_and_columns import rows_of, rows_of_leaves
 from headrace.elements.structure import LEAF, Element, TreeDef, flatten, normalize, paths_of, unflatten
@@ -34,8 +34,12 @@ _dtype: Final = operator.attrgetter("dtype")
 _shape: Final = operator.attrgetter("shape")
 # The Python numbers that elements carry where a column has this dtype.
 _NATIVE: Final = {np.dtype(np.int64): int, np.dtype(np.float64): float, np.dtype(bool): bool}
-# The kinds of dtypes that a Python number of each type is cast to; a bool only takes what is 0 or 1.
-_NUMBERS: Final[dict[type, str]] = {bool: "biufc", int: "biufc", float: "fc", complex: "c"}
+# NumPy's, of which each type is of one dtype.
+_NUMPYS_NUMBERS: Final = frozenset(
+    kind for kind in NORMAL_LEAVES - {*OF_MANY_DTYPES} if issubclass(kind, (np.number, np.bool_))
+)
+# To which kinds of dtypes Python's numbers are cast many at once.
+_CASTS: Final = {int: "iuf", float: "f"}
 
 
 class Signed:
@@ -215,16 +219,21 @@ class _Leaf:
         return stack(self.column(leaves)) if numbers is None else native(numbers)
 
     def _numbers(self, leaves: list[Any], kinds: AbstractSet[type]) -> np.ndarray | None:
-        """Returns Python's numbers, of these types, as scalars of the signature; None where they are none, or one may not fit."""
-        if not self._may_be_scalar or not isinstance(self._dtype, np.dtype):
+        """Returns numbers, of these types, as scalars of the signature; None where they are of several, or one may not fit."""
+        if not self._may_be_scalar or not isinstance(self._dtype, np.dtype) or len(kinds) != 1:
             return None
-        if kinds == {int} and self._dtype.kind in "iuf":
-            numbers: np.ndarray = np.fromiter(leaves, np.int64, len(leaves))  # OverflowError: one by one
-        elif kinds == {float} and self._dtype.kind == "f":
-            numbers = np.fromiter(leaves, np.float64, len(leaves))
+        (kind,) = kinds
+        if kind in _NUMPYS_NUMBERS:
+            own = np.dtype(kind)
+            own = self._dtype if own == self._dtype else own  # whose scalars may be of another type, as of C's long and long long
+            is_fit = own == self._dtype or _is_castable(own, self._dtype)
         else:
+            own = PYTHON_NUMBERS.get(kind, self._dtype)
+            is_fit = self._dtype.kind in _CASTS.get(kind, "")
+        if not is_fit:
             return None
-        return numbers if kinds == {self._plain} else _cast(numbers, self._dtype)
+        numbers: np.ndarray = np.fromiter(leaves, own, len(leaves))  # OverflowError: one by one
+        return numbers if own == self._dtype else _cast(numbers, self._dtype)
 
     def _are_fit(self, arrays: Sequence[np.ndarray]) -> bool:
         """Returns whether arrays have the dtype of the signature, axes, and a shape that fits; there are few of each, of many arrays."""

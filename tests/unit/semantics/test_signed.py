@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import warnings
 from typing import Any, NamedTuple
 
@@ -184,3 +185,51 @@ def test_leaves_are_stacked_as_the_elements_that_they_become(dtype: np.dtype[Any
     stacked, expected = signed.array(0, leaves, kinds), stack(rows)
     assert stacked.dtype == expected.dtype
     assert stacked.tolist() == expected.tolist()
+
+
+NUMBERS = [np.dtype(code).type for code in "?bBhHiIlLqQefdgFDG"] + [np.timedelta64]
+EXTREMES = [0, 1, -1, 2, 127, 255, -(2**31), 2**63 - 1, 2**64 - 1, 0.5, 1e30, float("inf"), float("nan")]
+
+
+def _scalars(kind: Any) -> list[Any]:
+    """Those of the extremes that a type has, as it has them."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = []
+        for value in EXTREMES:
+            try:
+                found.append(kind(value))
+            except (OverflowError, ValueError, TypeError):
+                continue
+        return found
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        bool,
+        "int8",
+        "uint8",
+        "int64",
+        "uint64",
+        "float16",
+        "float32",
+        "float64",
+        ">i4",
+        "complex64",
+        "m8[s]",
+        str,
+        object,
+    ],
+)
+@pytest.mark.parametrize("kind", NUMBERS)
+def test_numbers_of_numpys_are_the_same_whatever_run_they_came_with(kind: Any, dtype: Any) -> None:
+    signed, scalars = Signed(Spec((), dtype)), _scalars(kind)
+    alone = [signed._one_by_one([scalar]) for scalar in scalars]
+    for (first, (rows, error)), (second, (others, other_error)) in itertools.product(
+        zip(scalars, alone, strict=True), repeat=2
+    ):
+        together, unfit = signed.rows([first, second])
+        expected = rows + others if rows else []
+        assert str(unfit) == str(error or other_error)
+        assert same(expected, together), (expected, together)
