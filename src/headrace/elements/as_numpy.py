@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.elements.leaf_arrays import NORMAL_LEAVES
-from headrace.elements.rows_and_columns import columns_of_parts
+from headrace.elements.rows_and_columns import columns_of_parts, with_parts
 from headrace.elements.structure import Element, map_leaves
 
 __all__ = ["as_numpy", "as_numpy_rows"]
@@ -67,10 +67,4 @@ def as_numpy_rows(rows: Sequence[Element]) -> Sequence[Element]:
     changed = [(key, made) for key, column in parts if (made := as_numpy_rows(column)) is not column]
     if not changed:
         return rows
-    if kinds == {tuple}:
-        return list(zip(*(dict(parts) | dict(changed)).values(), strict=True))
-    all_made: list[dict[Any, Any]] = list(map(dict, rows))  # each with its keys in its own order
-    for key, column in changed:
-        for row, part in zip(all_made, column, strict=True):
-            row[key] = part
-    return all_made
+    return with_parts(rows, kinds, parts, changed)

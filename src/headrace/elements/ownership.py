@@ -25,9 +25,10 @@ from headrace.elements.record_classes import (
     is_named_tuple_class,
     is_record_class,
     made_of_fields,
+    parts_of,
     register_record,
 )
-from headrace.elements.rows_and_columns import columns_of_parts
+from headrace.elements.rows_and_columns import columns_of_parts, with_parts
 from headrace.elements.structure import NAMESPACE, Element, flatten, map_leaves, unflatten
 from headrace.elements.tensor_classes import is_tensor_class
 from headrace.elements.tensor_spec import TensorSpec
@@ -81,6 +82,9 @@ def read_only(element: Element) -> Element:
         return element if FIXED.issuperset(map(type, element)) else tuple(map(_read_only_leaf, element))
     if kind is dict and _FLAT.issuperset(map(type, element.values())):
         return {key: _read_only_leaf(leaf) for key, leaf in element.items()}
+    parts = parts_of(element)
+    if parts is not None and _FLAT.issuperset(map(type, parts)):
+        return made_of_fields(kind, list(map(_read_only_leaf, parts)))
     leaves, treedef = flatten(element)
     return unflatten(treedef, [_read_only_leaf(leaf) for leaf in leaves])
 
@@ -100,13 +104,7 @@ def read_only_rows(rows: list[Element], kinds: AbstractSet[type] | None = None) 
     if parts is None:
         return list(map(read_only, rows))
     changed = [(key, seen) for key, column in parts if (seen := _read_only_part(column)) is not column]
-    if kinds == {tuple}:
-        return list(zip(*(dict(parts) | dict(changed)).values(), strict=True)) if changed else rows
-    made = list(map(dict, rows))  # each with its keys in its own order
-    for key, seen in changed:
-        for row, part in zip(made, seen, strict=True):
-            row[key] = part
-    return made
+    return rows if kinds == {tuple} and not changed else with_parts(rows, kinds, parts, changed)
 
 
 def _read_only_part(column: Sequence[Any]) -> Sequence[Any]:

@@ -14,7 +14,7 @@ import inspect
 import threading
 import types
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import optree
@@ -22,15 +22,19 @@ import optree
 from headrace.errors import InvalidArgumentError
 
 __all__ = [
+    "columns_of_fields",
     "is_apart_from_optree",
     "is_known_structure",
     "is_named_tuple_class",
+    "is_plain_named_tuple",
+    "is_plain_record_class",
     "is_record_class",
     "is_settled_tuple",
     "know_structure",
     "made_of_fields",
     "makes_its_own_objects",
     "names_of_fields",
+    "parts_of",
     "register_named_tuple",
     "register_record",
 ]
@@ -109,7 +113,7 @@ def is_apart_from_optree(kind: type, namespace: str) -> bool:
     return kind in _registered or entry is None or entry.kind != optree.PyTreeKind.CUSTOM
 
 
-def made_of_fields(kind: type, parts: Iterable[Any]) -> Any:
+def made_of_fields(kind: Any, parts: Iterable[Any]) -> Any:
     """Returns an object with these fields, in their order, without running code of its class."""
     if issubclass(kind, tuple):
         return tuple.__new__(kind, parts)
@@ -149,10 +153,11 @@ def register_record(kind: type, namespace: str) -> None:
         _registered.add(kind)
 
 
-def _builder(kind: type, names: Iterable[str] | None = None) -> Callable[[Iterable[Any]], Any]:
+@functools.lru_cache(maxsize=1024)
+def _builder(kind: Any, names: tuple[str, ...] | None = None) -> Callable[[Iterable[Any]], Any]:
     """Returns what makes objects of the values of these fields; of all, if none are named."""
     names = tuple(names_of_fields(kind) if names is None else names)
-    caches_hash = _CACHED_HASH in getattr(getattr(kind.__hash__, "__code__", None), "co_names", ())
+    caches_hash = _caches_hash(kind)
     if not caches_hash and not any(_slot(kind, name) for name in names):
 
         def build_in_dict(children: Iterable[Any]) -> Any:
@@ -172,6 +177,10 @@ def _builder(kind: type, names: Iterable[str] | None = None) -> Callable[[Iterab
         return value
 
     return build
+
+
+def _caches_hash(kind: type) -> bool:
+    return _CACHED_HASH in getattr(getattr(kind.__hash__, "__code__", None), "co_names", ())
 
 
 def _slot(kind: type, name: str) -> Any:
@@ -233,6 +242,100 @@ def _besides(kind: type, name: str) -> InvalidArgumentError:
         f"an object of {kind.__name__} holds {name!r} besides its fields, which would be lost where it is taken apart"
     )
     return InvalidArgumentError(f"{message}: make it a field (with init=False, if you like), or a property")
+
+
+# --- parts, without optree -------------------------------------------------------------------------------------------
+
+
+def parts_of(value: Any) -> Sequence[Any] | None:
+    """Returns what a plain named tuple or record holds, in the order of its fields; None of another, or where that is not all it has."""
+    kind: Any = type(value)
+    if kind in _registered and not issubclass(kind, tuple):
+        fields = _plain_fields(kind)
+        return None if fields is None else fields.of(value)
+    return value if is_plain_named_tuple(kind) else None
+
+
+def columns_of_fields(kind: Any, values: Sequence[Any]) -> list[list[Any]] | None:
+    """Returns for each field what these objects of one class have in it; None where it is not plain, or one holds something else."""
+    if kind in _registered and not issubclass(kind, tuple):
+        fields = _plain_fields(kind)
+        return None if fields is None else fields.columns(values)
+    if is_plain_named_tuple(kind) and kind.__iter__ is tuple.__iter__ and values:
+        return list(map(list, zip(*values, strict=True)))
+    return None
+
+
+def is_plain_record_class(kind: type) -> bool:
+    """Returns whether objects of a record's class, known to optree, keep fields in a dict, to be found without code of the user's."""
+    dicts = [vars(base).get("__dict__") for base in kind.__mro__]
+    has_plain_dict = any(dicts) and all(one is None or type(one) is types.GetSetDescriptorType for one in dicts)
+    return has_plain_dict and kind.__getattribute__ is object.__getattribute__  # type: ignore[comparison-overlap]  # both are the one
+
+
+def is_plain_named_tuple(kind: type) -> bool:
+    """Returns whether this is the class of named tuples whose parts are found without code of the user's."""
+    if not is_named_tuple_class(kind) or not is_settled_tuple(kind):
+        return False
+    return all(getattr(kind, name) is getattr(tuple, name) for name in ("__getitem__", "__len__"))
+
+
+@functools.lru_cache(maxsize=1024)
+def _plain_fields(kind: Any) -> _InSlots | _InDict | None:
+    """Returns where objects of a record's class have their fields; None where they may hold something else, or code of the user's runs."""
+    names = tuple(names_of_fields(kind))
+    slots = [_slot(kind, name) for name in names]
+    if not names or _caches_hash(kind):
+        return None
+    if all(slots):
+        others = [slot for base in kind.__mro__ for slot in _slots_of(base, frozenset(names))]
+        return None if others or kind.__dictoffset__ else _InSlots(slots)
+    return _InDict(names) if not any(slots) and is_plain_record_class(kind) else None
+
+
+class _InSlots:
+    """Fields in slots, of objects that have nothing else."""
+
+    def __init__(self, slots: Iterable[Any]) -> None:
+        self._getters = [slot.__get__ for slot in slots]
+
+    def of(self, value: Any) -> list[Any] | None:
+        try:
+            return [getter(value) for getter in self._getters]
+        except AttributeError:  # a field that nobody has set yet
+            return None
+
+    def columns(self, values: Sequence[Any]) -> list[list[Any]] | None:
+        try:
+            return [list(map(getter, values)) for getter in self._getters]
+        except AttributeError:
+            return None
+
+
+class _InDict:
+    """Fields in the dicts of objects."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self._count = len(names)
+
+    def of(self, value: Any) -> list[Any] | None:
+        held = value.__dict__
+        if len(held) != self._count:
+            return None
+        try:
+            return [held[name] for name in self._names]
+        except KeyError:
+            return None
+
+    def columns(self, values: Sequence[Any]) -> list[list[Any]] | None:
+        held = [value.__dict__ for value in values]
+        if set(map(len, held)) - {self._count}:
+            return None
+        try:
+            return [[one[name] for one in held] for name in self._names]
+        except KeyError:
+            return None
 
 
 # --- named tuples ----------------------------------------------------------------------------------------------------

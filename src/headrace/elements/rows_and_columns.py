@@ -18,7 +18,7 @@ import numpy as np
 import optree
 
 from headrace.elements.leaf_arrays import NORMAL_LEAVES, NUMPYS_TEXTS, PLAIN_LEAVES, PYTHON_NUMBERS, stack
-from headrace.elements.record_classes import is_settled_tuple
+from headrace.elements.record_classes import columns_of_fields, made_of_fields
 from headrace.elements.row_building import tied_rows
 from headrace.elements.structure import (
     LEAF,
@@ -43,6 +43,7 @@ __all__ = [
     "rows_of_leaves",
     "scalars_as_elements",
     "transpose",
+    "with_parts",
 ]
 
 _TEXTS: Final = frozenset((str, bytes))
@@ -82,8 +83,16 @@ def _is_normal(rows: Sequence[Element], kinds: AbstractSet[type]) -> bool:
 
 
 def columns_of_parts(rows: Sequence[Element], kinds: AbstractSet[type]) -> list[tuple[Any, Sequence[Any]]] | None:
-    """Returns the parts of tuples or dicts, each with its key, in the order of the first; None where they differ in these."""
-    if kinds not in ({tuple}, {dict}) or len(set(map(len, rows))) != 1:
+    """Returns the parts of tuples, dicts, named tuples or records, each with its key, in the order of the first; None where they differ in these.
+
+    Where it does not return None, ``with_parts`` makes the elements anew.
+    """
+    if len(kinds) != 1 or not rows:
+        return None
+    if kinds not in ({tuple}, {dict}):
+        columns = columns_of_fields(next(iter(kinds)), rows)
+        return None if columns is None else list(enumerate(columns))
+    if len(set(map(len, rows))) != 1:
         return None
     keys: Iterable[Any] = range(len(rows[0])) if kinds == {tuple} else rows[0]
     if kinds == {tuple} and len(rows[0]) > _FEW_PARTS:
@@ -92,6 +101,24 @@ def columns_of_parts(rows: Sequence[Element], kinds: AbstractSet[type]) -> list[
         return [(key, list(map(operator.itemgetter(key), rows))) for key in keys]
     except KeyError:
         return None
+
+
+def with_parts(
+    rows: Sequence[Element],
+    kinds: AbstractSet[type],
+    parts: Sequence[tuple[Any, Sequence[Any]]],
+    changed: Sequence[tuple[Any, Sequence[Any]]],
+) -> list[Element]:
+    """Returns elements with these parts and others changed, in containers of their own."""
+    (kind,) = kinds
+    if kind is dict:
+        made = list(map(dict, rows))  # each with its keys in its own order
+        for key, column in changed:
+            for row, part in zip(made, column, strict=True):
+                row[key] = part
+        return made
+    together = zip(*(dict(parts) | dict(changed)).values(), strict=True)
+    return list(together) if kind is tuple else [made_of_fields(kind, row) for row in together]
 
 
 def needs_rows(columns: Iterable[np.ndarray]) -> bool:
@@ -169,8 +196,15 @@ def _transposed(rows: Sequence[Element], kinds: AbstractSet[type]) -> tuple[Tree
         return LEAF, [(rows, kinds)]
     columns = columns_of_parts(rows, kinds)
     if columns is None:
-        return _transposed_named_tuples(rows, kinds) or _transpose_any(rows)
+        return _transpose_any(rows)
     parts = {key: _transposed(column, set(map(type, column))) for key, column in columns}
+    if kinds not in ({tuple}, {dict}):
+        own = [part[0] for part in parts.values()]
+        if all(spec is LEAF for spec in own):
+            treedef = flatten(rows[0])[1]
+        else:
+            treedef = optree.treespec_from_collection(made_of_fields(type(rows[0]), own), namespace=NAMESPACE)
+        return treedef, [column for part in parts.values() for column in part[1]]
     if kinds == {tuple}:
         treedef = optree.treespec_tuple([part[0] for part in parts.values()], namespace=NAMESPACE)
         return treedef, [column for part in parts.values() for column in part[1]]
@@ -181,22 +215,6 @@ def _transposed(rows: Sequence[Element], kinds: AbstractSet[type]) -> tuple[Tree
     else:
         treedef = optree.treespec_dict({key: part[0] for key, part in parts.items()}, namespace=NAMESPACE)
     return treedef, [column for key in sorted(parts) for column in parts[key][1]]
-
-
-def _transposed_named_tuples(rows: Sequence[Element], kinds: AbstractSet[type]) -> tuple[TreeDef, list[_Column]] | None:
-    """Returns the same for named tuples of one class without further structure in them; else None."""
-    kind = next(iter(kinds))
-    if (
-        len(kinds) > 1
-        or kind is tuple
-        or not is_settled_tuple(kind)
-        or getattr(kind, "__iter__", None) is not tuple.__iter__
-    ):
-        return None
-    columns = [(column, set(map(type, column))) for column in zip(*rows, strict=True)]
-    if not columns or not all(types <= PLAIN_LEAVES for _, types in columns):
-        return None
-    return flatten(rows[0])[1], list(columns)
 
 
 def _transpose_any(rows: Sequence[Element]) -> tuple[TreeDef, list[_Column]]:

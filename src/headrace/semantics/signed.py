@@ -225,7 +225,9 @@ class _Leaf:
         (kind,) = kinds
         if kind in _NUMPYS_NUMBERS:
             own = np.dtype(kind)
-            own = self._dtype if own == self._dtype else own  # whose scalars may be of another type, as of C's long and long long
+            own = (
+                self._dtype if own == self._dtype else own
+            )  # whose scalars may be of another type, as of C's long and long long
             is_fit = own == self._dtype or _is_castable(own, self._dtype)
         else:
             own = PYTHON_NUMBERS.get(kind, self._dtype)

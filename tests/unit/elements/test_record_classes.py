@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
+import operator
 import threading
 import weakref
 from collections.abc import Callable
@@ -12,9 +13,16 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import attrs
 import numpy as np
+import optree
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import headrace as hr
+from headrace.elements.ownership import read_only, read_only_rows
+from headrace.elements.record_classes import made_of_fields, parts_of
+from headrace.elements.rows_and_columns import columns_of_parts, transpose, with_parts
+from headrace.elements.structure import NAMESPACE, normalize
 from headrace.testing.restoring import same
 
 T = TypeVar("T")
@@ -315,3 +323,88 @@ def test_threads_that_meet_a_named_tuple_with_its_own_new_at_once_all_know_it() 
         assert not thread.is_alive()
     assert given == [made] * 4
     assert ran == []
+
+
+VALUES = st.sampled_from(
+    [
+        lambda n: n,
+        lambda n: np.full(2, n),
+        lambda n: (n, np.full(1, n)),
+        lambda n: {"a": n, "b": f"{n}"},
+        lambda n: Typed(n, np.full(3, n)),
+        lambda n: Halved(np.full(2, float(n))),
+        lambda n: None,
+    ]
+)
+
+
+def _with(make: Callable[[int], Any], value: Callable[[int], Any], number: int) -> Any:
+    """An object whose first field holds another value."""
+    made = make(number)
+    normalize(made)
+    parts = optree.tree_flatten_one_level(made, namespace=NAMESPACE)[0]
+    return made_of_fields(type(made), [normalize(value(number)), *parts[1:]])
+
+
+@given(
+    st.sampled_from(sorted(set(MAKERS) - {"a property that remembers"})),
+    st.lists(VALUES, min_size=1, max_size=3),
+    st.booleans(),
+)
+def test_what_is_found_without_optree_is_what_it_finds(
+    case: str, values: list[Callable[[int], Any]], alike: bool
+) -> None:
+    chosen = values[:1] * len(values) if alike else values
+    made = [_with(MAKERS[case], value, number) for number, value in enumerate(chosen)]
+    ran.clear()
+    kinds = set(map(type, made))
+    one_level = [list(optree.tree_flatten_one_level(one, namespace=NAMESPACE)[0]) for one in made]
+    for one, expected in zip(made, one_level, strict=True):
+        found = parts_of(one)
+        assert found is None or all(map(operator.is_, found, expected))
+    columns = columns_of_parts(made, kinds)
+    if columns is not None:
+        assert all(
+            all(map(operator.is_, *pair))
+            for pair in zip([column for _, column in columns], zip(*one_level, strict=True), strict=True)
+        )
+        again = with_parts(made, kinds, columns, [])
+        assert all(map(same, again, made))
+        assert all(one is not other or isinstance(one, tuple) for one, other in zip(again, made, strict=True))
+    flat = [optree.tree_flatten(one, namespace=NAMESPACE) for one in made]
+    if all(treedef == flat[0][1] for _, treedef in flat):
+        treedef, leaves = transpose(made)
+        assert treedef == flat[0][1]
+        assert all(map(same, map(tuple, leaves), zip(*(row for row, _ in flat), strict=True)))
+    else:
+        with pytest.raises(hr.errors.InvalidArgumentError, match="differ in structure"):
+            transpose(made)
+    assert ran == []
+
+
+@given(st.sampled_from(sorted(set(MAKERS) - {"a property that remembers"})), VALUES)
+def test_what_others_see_of_it_they_cannot_change(case: str, value: Callable[[int], Any]) -> None:
+    made = [_with(MAKERS[case], value, number) for number in range(3)]
+    ran.clear()
+    for seen in ([read_only(one) for one in made], read_only_rows(list(made))):
+        assert all(map(same, seen, made))
+        for one, other in zip(seen, made, strict=True):
+            assert one is not other or type(one) in (Typed, Summed)
+            arrays = [leaf for leaf in optree.tree_leaves(one, namespace=NAMESPACE) if isinstance(leaf, np.ndarray)]
+            assert not any(array.flags.writeable for array in arrays)
+    assert ran == []
+
+
+@pytest.mark.parametrize("case", sorted(MAKERS))
+def test_a_filter_changes_nothing_that_it_is_handed(case: str) -> None:
+    def spoil(one: Any) -> bool:
+        for leaf in optree.tree_leaves(one, namespace=NAMESPACE):
+            assert not isinstance(leaf, np.ndarray) or not leaf.flags.writeable
+        if not isinstance(one, tuple) and "__dict__" in dir(one):
+            one.__dict__["x"] = "spoilt"
+        return True
+
+    made = [_with(MAKERS[case], lambda n: np.full(2, n), number) for number in range(300)]
+    expected = [_with(MAKERS[case], lambda n: np.full(2, n), number) for number in range(300)]
+    for mapped in (lambda n: made[n], lambda n: _with(MAKERS[case], lambda n: np.full(2, n), n)):
+        assert all(map(same, hr.Dataset.range(300).map(mapped).filter(spoil), expected))

@@ -28,6 +28,7 @@ _GLOBALS: Final = {
     "islice": itertools.islice,
     "listed": array_of_list,
     "ndarray": np.ndarray,
+    "new_object": object.__new__,
     "new_tuple": tuple.__new__,
     "own": owned,
     "plain": PLAIN,

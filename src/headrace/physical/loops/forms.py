@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-import types
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -19,9 +18,9 @@ from headrace.elements.leaf_arrays import NORMAL_LEAVES, NUMPYS_TEXTS
 from headrace.elements.ownership import FIXED, is_carried_class
 from headrace.elements.record_classes import (
     is_apart_from_optree,
-    is_named_tuple_class,
+    is_plain_named_tuple,
+    is_plain_record_class,
     is_record_class,
-    is_settled_tuple,
     names_of_fields,
 )
 from headrace.elements.structure import NAMESPACE, Element
@@ -174,7 +173,7 @@ def _form_of(element: Element) -> Form | None:
         return None if None in parts else DictForm(tuple(element), parts)  # type: ignore[arg-type]  # None is not among them
     if is_record_class(kind) and _is_plain(kind):  # type: ignore[arg-type]  # every class has a hash
         return _form_of_record(element, tuple(names_of_fields(kind)))
-    if kind is tuple or _is_plain_named_tuple(kind):
+    if kind is tuple or is_plain_named_tuple(kind):
         parts = tuple(map(_form_of, element)) if len(element) <= MOST_LEAVES else (None,)
         return None if None in parts else TupleForm(kind, parts)  # type: ignore[arg-type]  # as above
     return kind if is_carried_class(kind) else None
@@ -208,18 +207,7 @@ def _form_of_record(record: Any, names: tuple[str, ...]) -> Form | None:
 @functools.lru_cache(maxsize=1024)
 def _is_plain(kind: Any) -> bool:
     """Returns whether fields of records of this class are found in their dicts without code of the user's."""
-    if issubclass(kind, TensorSpec) or not is_apart_from_optree(kind, NAMESPACE):
-        return False
-    dicts = [vars(base).get("__dict__") for base in kind.__mro__]
-    has_plain_dict = any(dicts) and all(one is None or type(one) is types.GetSetDescriptorType for one in dicts)
-    return has_plain_dict and kind.__getattribute__ is object.__getattribute__
-
-
-def _is_plain_named_tuple(kind: type) -> bool:
-    """Returns whether this is the class of named tuples whose parts are found without code of the user's."""
-    if not is_named_tuple_class(kind) or not is_settled_tuple(kind):
-        return False
-    return all(getattr(kind, name) is getattr(tuple, name) for name in ("__getitem__", "__len__"))
+    return not issubclass(kind, TensorSpec) and is_apart_from_optree(kind, NAMESPACE) and is_plain_record_class(kind)
 
 
 def _leaves_of(form: Form) -> int:
@@ -282,8 +270,8 @@ def can_be_changed(form: Form) -> bool:
 
 
 def is_shown_quickly(form: Form) -> bool:
-    """Returns whether all that can be changed in elements of this form are arrays, dicts and plain tuples."""
-    if isinstance(form, DictForm) or (isinstance(form, TupleForm) and form.kind is tuple):
+    """Returns whether all that can be changed in elements of this form are arrays, dicts, tuples and records."""
+    if isinstance(form, (DictForm, RecordForm, TupleForm)):
         return all(map(is_shown_quickly, form.parts))
     return isinstance(form, (ArrayForm, ListForm, TextForm)) or not can_be_changed(form)
 

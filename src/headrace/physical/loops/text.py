@@ -38,6 +38,7 @@ from headrace.physical.loops.forms import (
     DictForm,
     Form,
     ListForm,
+    RecordForm,
     TupleForm,
     can_be_changed,
     is_shown_quickly,
@@ -325,10 +326,20 @@ class _Writer:
                     seen = self._read_only(link, f"{expression}[{key!r}]", part, views)
                     self._add(link, f"{copied}[{key!r}] = {seen}")
             return copied
+        if isinstance(form, RecordForm):
+            views.append(copied := f"v{len(views)}")
+            self._add(link, f"{copied} = new_object({self._constant(form.kind)})")
+            self._add(link, f"{copied}.__dict__.update({expression}.__dict__)")
+            for key, part in zip(form.keys, form.parts, strict=True):
+                if can_be_changed(part):
+                    seen = self._read_only(link, f"{expression}.__dict__[{key!r}]", part, views)
+                    self._add(link, f"{copied}.__dict__[{key!r}] = {seen}")
+            return copied
         if not isinstance(form, TupleForm) or not can_be_changed(form):
             return expression
         parts = [self._read_only(link, f"{expression}[{index}]", part, views) for index, part in enumerate(form.parts)]
-        return f"({''.join(f'{part}, ' for part in parts)})"
+        made = f"({''.join(f'{part}, ' for part in parts)})"
+        return made if form.kind is tuple else f"new_tuple({self._constant(form.kind)}, {made})"
 
     def _enumerate(self, link: int) -> None:
         self._tie(link)
