@@ -12,12 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.laws.running import assert_same, through_json
-from tests.laws.test_small_runs import HELD, LIMIT, QUIET, is_writable, small, with_stages
+from tests.laws.test_small_runs import HELD, LIMIT, QUIET, WITH_STAGES, is_writable, small, with_stages
 
 import headrace as hr
 from headrace.errors import OutOfRangeError
 from headrace.iterator import DatasetIterator
-from headrace.iterator.ready_iterator import ReadyIterator
+from headrace.iterator.numpy_iterator import NumpyIterator
+from headrace.iterator.ready_iterator import ReadyIterator, ReadyNumpyIterator
 from headrace.testing.restoring import delivered
 
 Build = Callable[[], hr.Dataset]
@@ -131,10 +132,18 @@ def test_it_ends_whenever_something_was_asked(asked: str, after: int) -> None:
     assert answers(iter(window), questions, lambda: window) == answers(with_stages(window), questions, lambda: window)
 
 
+@given(held(), st.lists(st.sampled_from(QUESTIONS), max_size=20))
+def test_one_of_numpys_numbers_does_so_too(build: Build, questions: list[str]) -> None:
+    plan = build().__headrace_plan__()
+    expected = answers(NumpyIterator(plan, policy=WITH_STAGES), questions, build)
+    assert_same(expected, answers(build().as_numpy_iterator(), questions, build))
+
+
 def test_windows_are_read_by_it() -> None:
     kinds: list[type] = []
     for window in hr.Dataset.range(6).window(3):
         kinds += [type(iter(window)), type(iter(window.batch(2)))]
+        assert type(window.as_numpy_iterator()) is ReadyNumpyIterator
 
     def read(n: int) -> int:
         kinds.append(type(iter(hr.Dataset.range(3))))

@@ -205,9 +205,8 @@ class Consuming(DatasetMixin):
             >>> list(hr.Dataset.range(2).as_numpy_iterator())
             [np.int64(0), np.int64(1)]
         """
-        from headrace.iterator.numpy_iterator import NumpyIterator
-
-        return NumpyIterator(self._plan)
+        iterator: NumpyIterator = _reading().numpy_iterator_of(self._plan)
+        return iterator
 
     def explain(self, stats: IteratorStats | None = None, *, analyze: bool = False) -> str:
         """Returns the plan as it was written and, if that differs, as it will run.

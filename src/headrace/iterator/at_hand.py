@@ -6,11 +6,13 @@ import itertools
 from collections.abc import Iterator
 
 from headrace.blocks.block import Block, BlockOrFailure
+from headrace.blocks.payload import Payload
 from headrace.coordination.closing import Closing
 from headrace.elements.structure import Element
 from headrace.engine import InnerPlan, all_elements, is_inside_run
 from headrace.iterator.dataset_iterator import DatasetIterator
-from headrace.iterator.ready_iterator import ReadyIterator
+from headrace.iterator.numpy_iterator import NumpyIterator
+from headrace.iterator.ready_iterator import ReadyIterator, ReadyNumpyIterator
 from headrace.observe.iterators import ITERATORS
 from headrace.observe.recorder import Recorder
 from headrace.physical.made import Pieces
@@ -18,7 +20,7 @@ from headrace.plan.node import Node
 from headrace.plan.quiet import calls_at_most, is_of_window, is_quiet
 from headrace.semantics.dataloader_workers import warn_of_whole_copies
 
-__all__ = ["AtHand", "elements_at_hand", "iterator_of"]
+__all__ = ["AtHand", "elements_at_hand", "iterator_of", "numpy_iterator_of"]
 
 
 class AtHand(Closing):
@@ -55,11 +57,23 @@ def iterator_of(plan: Node) -> DatasetIterator:
 
     It has its elements if they are few and can be had without a run, and they are parts of one, or a function of one reads them.
     """
-    if is_quiet(plan) and (is_of_window(plan) or is_inside_run()) and not _are_runs_watched():
-        made = all_elements(plan, counts=False)
-        if made is not None and len(made[0]) == 1 and isinstance(block := made[0][0], Block):
-            return ReadyIterator(plan, block.payload.rows())
-    return DatasetIterator(plan)
+    ready = _ready(plan)
+    return DatasetIterator(plan) if ready is None else ReadyIterator(plan, ready)
+
+
+def numpy_iterator_of(plan: Node) -> NumpyIterator:
+    """Returns the same with numbers as NumPy's, for ``dataset.as_numpy_iterator()``."""
+    ready = _ready(plan)
+    return NumpyIterator(plan) if ready is None else ReadyNumpyIterator(plan, ready)
+
+
+def _ready(plan: Node) -> Payload | None:
+    """Returns all elements of a plan where an iterator may have them."""
+    if not is_quiet(plan) or not (is_of_window(plan) or is_inside_run()) or _are_runs_watched():
+        return None
+    made = all_elements(plan, counts=False)
+    block = made[0][0] if made is not None and len(made[0]) == 1 else None
+    return block.payload if isinstance(block, Block) else None
 
 
 def elements_at_hand(dataset: object, plan: Node) -> AtHand | DatasetIterator | None:

@@ -211,7 +211,8 @@ class DatasetIterator(Chained, ReaderPosition, ElementIterator):
         self._rows, self._block_length, self._cursor = fresh, length, block.cursor
         return fresh
 
-    def _rows_in(self, payload: Payload) -> Sequence[Element]:
+    @staticmethod
+    def _rows_in(payload: Payload) -> Sequence[Element]:
         """Returns the elements of a block as they are given out."""
         return payload.rows()
 

@@ -28,7 +28,8 @@ class NumpyIterator(DatasetIterator):
         [np.int64(1), np.int64(2), np.int64(3)]
     """
 
-    def _rows_in(self, payload: Payload) -> Sequence[Element]:
+    @staticmethod
+    def _rows_in(payload: Payload) -> Sequence[Element]:
         return as_numpy_rows(payload.rows())
 
     def next(self) -> Element:

@@ -1,4 +1,4 @@
-"""An iterator whose elements all lie ready when it is made.
+"""Iterators whose elements all lie ready when they are made.
 
 Functions read datasets of few elements by the thousand, mostly in one loop or by ``list``, and ask nothing else. So such an iterator
 has its elements, and no run: Python's own iterator gives them. When something else is asked, as its state or its figures are, it
@@ -12,73 +12,76 @@ from __future__ import annotations
 
 import operator
 import threading
-from collections.abc import Iterator
 from itertools import chain
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from headrace.blocks.block import Block
-from headrace.elements.structure import Element
+from headrace.blocks.payload import Payload
 from headrace.iterator.chained import by_calls
 from headrace.iterator.dataset_iterator import DatasetIterator
 from headrace.iterator.forked import is_left_to_parent
+from headrace.iterator.numpy_iterator import NumpyIterator
 from headrace.observe.iterators import ITERATORS
 from headrace.plan.node import Node
 
-__all__ = ["ReadyIterator"]
+__all__ = ["ReadyIterator", "ReadyNumpyIterator"]
 
 _becoming: Final = threading.Lock()
 
 
-class ReadyIterator(DatasetIterator):
+class _Ready(DatasetIterator):
     """One of which nothing was asked but its elements.
 
     Args:
         plan: what it would run, which is quiet.
-        elements: all of them, which are one block of a run.
+        payload: all of its elements, which are one block of a run.
     """
 
-    def __new__(cls, plan: Node, elements: list[Element]) -> Self:
+    becomes: ClassVar[type[DatasetIterator]]
+
+    def __new__(cls, plan: Node, payload: Payload) -> Self:
         """Makes the chain: of one iterator of Python's, with which it ends."""
+        elements = cls._rows_in(payload)
         self = chain.__new__(cls, rows := iter(elements))
         self._built = plan
         self._rows = rows
         self._block_length = len(elements)
         return self
 
-    def __init__(self, plan: Node, elements: list[Element]) -> None:
+    def __init__(self, plan: Node, payload: Payload) -> None:
         """Does nothing: what an iterator has besides is made when it is asked for."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # which nothing of an iterator's is called
-            raise AttributeError(f"{DatasetIterator.__name__!r} object has no attribute {name!r}")
+            raise AttributeError(f"{self.becomes.__name__!r} object has no attribute {name!r}")
         with _becoming:
-            if type(self) is ReadyIterator:
+            if isinstance(self, _Ready):
                 self._become()
         return getattr(self, name)
 
     def _become(self) -> None:
         """Becomes what every iterator is."""
-        vars(self).update(vars(_Begun(self._built, self._rows, self._block_length)))
-        self.__class__ = by_calls(DatasetIterator)  # type: ignore[assignment]  # its chain would not go on from a state
+        full = self.becomes(self._built)
+        start_s = full._now_s()  # noqa: SLF001 - of its own class, as below
+        block = full._next_item(self._block_length)  # noqa: SLF001
+        assert isinstance(block, Block)  # of all, as there is but one
+        full._rows_of(block, start_s)  # noqa: SLF001
+        full._rows = self._rows  # noqa: SLF001
+        if not operator.length_hint(self._rows):
+            full.close()
+        vars(self).update(vars(full))
+        self.__class__ = by_calls(self.becomes)  # type: ignore[assignment]  # its chain would not go on from a state
         ITERATORS.begins(self)
         is_left_to_parent(self)
 
 
-class _Begun(DatasetIterator):
-    """One that has begun, and whose elements were taken from an iterator of Python's.
+class ReadyIterator(_Ready):
+    """Becomes a ``DatasetIterator``."""
 
-    Args:
-        plan: what it runs.
-        rows: what was not taken yet.
-        length: how many elements there are in all.
-    """
+    becomes = DatasetIterator
 
-    def __init__(self, plan: Node, rows: Iterator[Element], length: int) -> None:
-        super().__init__(plan)
-        start_s = self._now_s()
-        block = self._next_item(length)
-        assert isinstance(block, Block)  # of all, as there is but one
-        self._rows_of(block, start_s)
-        self._rows = rows
-        if not operator.length_hint(rows):
-            self._end()
+
+class ReadyNumpyIterator(_Ready, NumpyIterator):
+    """Becomes a ``NumpyIterator``."""
+
+    becomes = NumpyIterator
