@@ -72,7 +72,7 @@ class Consuming(DatasetMixin):
             >>> hr.Dataset.range(5).reduce(0, lambda total, x: total + x)
             10
         """
-        from headrace.semantics.reducing import reduced
+        from headrace.physical.loops.reducing import reduced
 
         state = copied(normalize(initial_state))  # the function may change its state in place
         with self._at_hand() or iter(self) as elements:
