@@ -181,6 +181,10 @@ def tensor_as_array(leaf: Any) -> Any:
     kind: Any = getattr(torch, "Tensor", ())
     if not isinstance(leaf, kind):
         return leaf
+    try:
+        return leaf.numpy()
+    except (RuntimeError, TypeError):  # it has a gradient, bits that say what is still to be done, or another dtype
+        pass
     tensor = leaf.detach().resolve_conj().resolve_neg()
     name = str(tensor.dtype).removeprefix("torch.")
     if name != "bfloat16" and not name.startswith("float8_"):
@@ -218,8 +222,11 @@ def check_unmasked(leaf: Any, what: str, *, stage: str | None = None) -> None:
 def _stack_like_arrays(arrays: Sequence[np.ndarray]) -> np.ndarray | None:
     """Returns the stack of arrays of one shape and dtype, as they mostly are; None where they are not."""
     first = arrays[0]
-    if not first.ndim or not first.dtype.isnative or len(set(map(_dtype, arrays))) > 1:
+    if not first.dtype.isnative or len(set(map(_dtype, arrays))) > 1:
         return None
+    if not first.ndim:
+        is_plain = first.dtype.kind in "biufc" and not any(map(_ndim, arrays))
+        return np.array(arrays) if is_plain else None
     try:
         if len(set(map(len, arrays))) > 1:
             return None

@@ -32,6 +32,7 @@ from headrace.elements.structure import (
     normalize,
     paths_of,
 )
+from headrace.elements.tensor_classes import is_tensor_class
 from headrace.errors import InvalidArgumentError
 
 __all__ = [
@@ -192,7 +193,7 @@ _Column = tuple[Sequence[Any], AbstractSet[type] | None]
 
 
 def _transposed(rows: Sequence[Element], kinds: AbstractSet[type]) -> tuple[TreeDef, list[_Column]]:
-    if kinds <= PLAIN_LEAVES:
+    if kinds <= PLAIN_LEAVES or (len(kinds) == 1 and is_tensor_class(*kinds)):
         return LEAF, [(rows, kinds)]
     columns = columns_of_parts(rows, kinds)
     if columns is None:

@@ -8,8 +8,7 @@ What always holds:
 - An error of one element leaves it usable: the next call goes on with the next element.
 - One thread at a time takes elements: another that asks meanwhile is refused, and nothing is lost by that. Its state may be taken
   at any time, by any thread; with ``executor="inline"``, between elements.
-- Ctrl-C ends the run, wherever in ``next`` it comes, and the state is then that of what was delivered: a position changes in
-  lines where no signal is looked for (``reader_position``).
+- Ctrl-C ends the run, wherever in ``next`` it comes, and the state is then that of what was delivered (``reader_position``).
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -89,11 +91,32 @@ def _owner(method: Any) -> Any:
 
 def _as_element(value: Any) -> Element:
     kind = type(value)
-    parts = value if kind is tuple else value.values() if kind is dict else (value,)
-    if PLAIN_LEAVES.issuperset(map(type, parts)):  # whose leaves a map's results may have
-        return value
+    if kind is dict:
+        arrays = _with_arrays(value.values())
+        if arrays is not None:
+            return dict(zip(value, arrays, strict=True))
+    elif (arrays := _with_arrays(value if kind is tuple else (value,))) is not None:
+        return tuple(arrays) if kind is tuple else arrays[0]
     leaves, treedef = flatten(normalize(value))
     return unflatten(treedef, [tensor_as_array(leaf) for leaf in leaves])
+
+
+def _with_arrays(parts: Iterable[Any]) -> list[Any] | None:
+    """Returns the same with plain tensors of PyTorch's as arrays; None where one is something else. It is called for each element."""
+    tensor = getattr(sys.modules.get("torch"), "Tensor", None)
+    made = []
+    try:
+        for part in parts:
+            kind = type(part)
+            if kind is tensor:
+                made.append(part.numpy())
+            elif kind in PLAIN_LEAVES:
+                made.append(part)
+            else:
+                return None
+    except (RuntimeError, TypeError):  # as in tensor_as_array
+        return None
+    return made
 
 
 def length_of(source: Any) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 
 from headrace.dataset import Dataset
 from headrace.elements.structure import flatten
+from headrace.elements.tensor_classes import is_tensor_class
 from headrace.errors import HeadraceError
 from headrace.iterator import DatasetIterator
 from headrace.plan.options import Options
@@ -125,7 +126,13 @@ def _same_leaf(one: Any, other: Any) -> bool:
         return False
     if isinstance(one, (np.ndarray, np.generic)):
         return one.dtype == other.dtype and one.shape == other.shape and _same_array(one, other)
+    if is_tensor_class(type(one)):
+        return one.dtype == other.dtype and one.shape == other.shape and _same_tensor(one, other)
     return bool(one == other) or (one != one and other != other)  # noqa: PLR0124 - NaN is not equal to itself
+
+
+def _same_tensor(one: Any, other: Any) -> bool:
+    return one.device == other.device and bool(((one == other) | ((one != one) & (other != other))).all())  # noqa: PLR0124 - as above
 
 
 def _same_array(one: Any, other: Any) -> bool:

@@ -6,9 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import optree
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.laws.running import REFERENCE, Way, assert_same, elements_of
 
 import headrace as hr
+from headrace.physical.loop_policy import LoopPolicy
 
 torch = pytest.importorskip("torch", reason="pip install torch")
 
@@ -65,3 +70,84 @@ def test_a_tensor_that_is_filled_again_is_copied_before_the_next_call() -> None:
 def test_tensors_that_are_no_batch_are_refused_as_those_of_arrays_are(make: Callable[[int], Any], why: str) -> None:
     with pytest.raises(hr.errors.InvalidArgumentError, match=rf"batch, elements 0 … 1: .*{why}"):
         list(hr.Dataset.range(2).map(make).batch(2))
+
+
+class Filled:
+    """Tensors that are filled again for each element, and views of them."""
+
+    def __init__(self) -> None:
+        self.whole = torch.zeros(4, 3)
+
+    def tensor(self, kind: str, number: int) -> Any:
+        if kind in TENSORS:
+            return TENSORS[kind](number)
+        if kind == "an array":
+            return np.full(3, number, np.float32)
+        self.whole[...] = number
+        if kind == "of a NumPy array":
+            return torch.from_numpy(self.whole.numpy())
+        return self.whole if kind == "filled again" else self.whole[number % 4]
+
+
+KINDS = sorted([*TENSORS, "an array", "filled again", "a view", "of a NumPy array"])
+WHOLES: dict[str, Callable[[Any, int], Any]] = {
+    "alone": lambda tensor, _: tensor,
+    "a pair": lambda tensor, number: (tensor, number),
+    "twice": lambda tensor, _: (tensor, tensor),
+    "a dict": lambda tensor, number: {"x": tensor, "y": number},
+    "deep": lambda tensor, number: {"x": (tensor, {"z": tensor}), "y": [number, number]},
+}
+
+
+class Rows:
+    """An object with elements by number."""
+
+    def __init__(self, row: Callable[[int], Any]) -> None:
+        self.row = row
+
+    def __len__(self) -> int:
+        return 30
+
+    def __getitem__(self, number: int) -> Any:
+        return self.row(number)
+
+
+SOURCES: dict[str, Callable[[Callable[[int], Any]], hr.Dataset]] = {
+    "map": lambda row: hr.Dataset.range(30).map(row),
+    "a generator": lambda row: hr.Dataset.from_generator(lambda: map(row, range(30))),
+    "an object": lambda row: hr.Dataset.source(Rows(row)),
+    "two maps and a filter": lambda row: hr.Dataset.range(30).map(row).filter(lambda *_: True).map(lambda *x: x),
+}
+
+
+def as_arrays(element: Any) -> Any:
+    """The element with what stands in each tensor."""
+    return optree.tree_map(
+        lambda leaf: (str(leaf.dtype), leaf.tolist()) if torch.is_tensor(leaf) else leaf, element, namespace="headrace"
+    )
+
+
+@given(
+    st.sampled_from(sorted(SOURCES)),
+    st.sampled_from(sorted(WHOLES)),
+    st.sampled_from(KINDS),
+    st.dictionaries(st.integers(0, 30), st.tuples(st.sampled_from(sorted(WHOLES)), st.sampled_from(KINDS)), max_size=3),
+    st.sampled_from([None, 4]),
+    st.sampled_from([1, 3]),
+)
+def test_tensors_are_what_they_were_whatever_loop_took_them(
+    source: str, whole: str, kind: str, odd: dict[int, tuple[str, str]], batch: int | None, probed: int
+) -> None:
+    def build() -> hr.Dataset:
+        filled = Filled()
+
+        def row(number: int) -> Any:
+            name, tensor = odd.get(number, (whole, kind))
+            return WHOLES[name](filled.tensor(tensor, number), number)
+
+        ds = SOURCES[source](row)
+        return ds if batch is None else ds.batch(batch)
+
+    expected = elements_of(build(), REFERENCE)
+    way = Way(hr.Options(seed=7), (5, 7), loops=LoopPolicy(probed=probed))
+    assert_same(list(map(as_arrays, expected)), list(map(as_arrays, elements_of(build(), way))))

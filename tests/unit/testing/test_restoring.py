@@ -123,3 +123,14 @@ def test_nan_is_the_same_as_itself() -> None:
     assert same(float("nan"), float("nan"))
     assert same(np.array([np.nan, 1]), np.array([np.nan, 1]))
     assert same((float("nan"), {"a": None}), (float("nan"), {"a": None}))
+
+
+def test_tensors_are_compared_by_their_values() -> None:
+    torch = pytest.importorskip("torch", reason="pip install torch")
+    one = torch.tensor([1.0, float("nan")])
+    assert same({"x": one}, {"x": one.clone()})
+    assert not same(one, one + 1)
+    assert not same(one, one.double())
+    assert not same(one, one[:1])
+    assert same(torch.zeros(0), torch.zeros(0))
+    assert check_every_restore_point(hr.Dataset.range(4).map(lambda x: (torch.full((2,), x), x))) == 5

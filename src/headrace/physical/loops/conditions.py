@@ -21,6 +21,7 @@ from headrace.physical.loops.forms import (
     Form,
     ListForm,
     RecordForm,
+    TensorForm,
     TextForm,
     TupleForm,
 )
@@ -86,7 +87,7 @@ class Conditions:
             return [f"type({expression}) is {self._constant(form)}"]
         if isinstance(form, ArrayForm):
             return self._of_array(expression, form, is_given=is_given)
-        if isinstance(form, (ListForm, TextForm)):
+        if isinstance(form, (ListForm, TensorForm, TextForm)):
             return self._of_what_becomes(expression, form)
         if isinstance(form, RecordForm):
             return self._of_record(expression, form)
@@ -105,8 +106,11 @@ class Conditions:
             checks += self.of(f"{expression}[{key}]", part, is_given=is_given or form.source is not None)
         return checks
 
-    def _of_what_becomes(self, expression: str, form: ListForm | TextForm) -> list[str]:
-        """Returns the conditions of what is made of something else, whoever has that."""
+    def _of_what_becomes(self, expression: str, form: ListForm | TensorForm | TextForm) -> list[str]:
+        """Returns the conditions of what is made of something else, or copied, whoever has that."""
+        if isinstance(form, TensorForm):
+            kind, dtype = self._constant(form.kind), self._constant(form.dtype)
+            return [f"type({expression}) is {kind}", f"{expression}.dtype is {dtype}"]
         if isinstance(form, ListForm):
             self.has_lists = True
             is_flat = f"all_plain(map(type, {expression}))"
@@ -169,12 +173,8 @@ class Conditions:
 
     def _owned(self, expression: str, form: Form, lines: list[str]) -> str:
         """Returns what gives one's own of a part, after those lines."""
-        if isinstance(form, ArrayForm):
-            return _copy_of(expression) if form.is_held and self._counted else expression
-        if isinstance(form, ListForm):
-            return f"listed({expression})"
-        if isinstance(form, TextForm):
-            return f"of_texts({expression})" if form == TEXTS else f"{expression}.item()"
+        if isinstance(form, (ArrayForm, ListForm, TensorForm, TextForm)):
+            return self._owned_leaf(expression, form)
         if isinstance(form, TupleForm):
             parts = [self._owned(f"{expression}[{index}]", part, lines) for index, part in enumerate(form.parts)]
             is_same = all(part == f"{expression}[{index}]" for index, part in enumerate(parts))
@@ -195,6 +195,15 @@ class Conditions:
             if own != place:
                 lines.append(f"{place} = {own}")
         return expression if isinstance(form, RecordForm) else target
+
+    def _owned_leaf(self, expression: str, form: ArrayForm | ListForm | TensorForm | TextForm) -> str:
+        if isinstance(form, ArrayForm):
+            return _copy_of(expression) if form.is_held and self._counted else expression
+        if isinstance(form, ListForm):
+            return f"listed({expression})"
+        if isinstance(form, TensorForm):
+            return f"{expression}.clone()" if self._counted else expression
+        return f"of_texts({expression})" if form == TEXTS else f"{expression}.item()"
 
 
 def _copy_of(expression: str) -> str:

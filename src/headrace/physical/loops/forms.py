@@ -24,6 +24,7 @@ from headrace.elements.record_classes import (
     names_of_fields,
 )
 from headrace.elements.structure import NAMESPACE, Element
+from headrace.elements.tensor_classes import is_tensor_class
 from headrace.elements.tensor_spec import TensorSpec
 from headrace.frozen import frozen
 
@@ -40,6 +41,7 @@ __all__ = [
     "Form",
     "ListForm",
     "RecordForm",
+    "TensorForm",
     "TextForm",
     "TupleForm",
     "arrays_in",
@@ -93,6 +95,14 @@ class ListForm:
 
 
 @frozen
+class TensorForm:
+    """Tensors of PyTorch's of one class and dtype, each of which is copied: who else has their memory nobody counts."""
+
+    kind: type
+    dtype: Any
+
+
+@frozen
 class TextForm:
     """NumPy's own texts, which become Python's: scalars of a type, or arrays."""
 
@@ -140,7 +150,7 @@ class RecordForm:
     parts: tuple[Form, ...]
 
 
-Form = type | Scalar | ArrayForm | ListForm | TextForm | TupleForm | DictForm | RecordForm
+Form = type | Scalar | ArrayForm | ListForm | TensorForm | TextForm | TupleForm | DictForm | RecordForm
 
 TEXTS: Final = TextForm(np.ndarray)
 # Scalars that are NumPy's texts, and what they become.
@@ -176,6 +186,8 @@ def _form_of(element: Element) -> Form | None:
     if kind is tuple or is_plain_named_tuple(kind):
         parts = tuple(map(_form_of, element)) if len(element) <= MOST_LEAVES else (None,)
         return None if None in parts else TupleForm(kind, parts)  # type: ignore[arg-type]  # as above
+    if is_tensor_class(kind):  # type: ignore[arg-type]  # as above
+        return TensorForm(kind, element.dtype)
     return kind if is_carried_class(kind) else None
 
 
@@ -221,6 +233,8 @@ def kinds_of(form: Form) -> frozenset[type] | None:
             return frozenset({kind})
         case ArrayForm() | ListForm():
             return frozenset({np.ndarray})
+        case TensorForm(kind=kind):
+            return frozenset({kind})
         case TextForm(kind=kind):
             return frozenset({NUMPYS_SCALARS.get(kind, kind)})
         case DictForm():
@@ -266,7 +280,7 @@ def can_be_changed(form: Form) -> bool:
     """Returns whether an element of this form can be changed, or what it holds, or is made of something else."""
     if isinstance(form, TupleForm):
         return any(map(can_be_changed, form.parts))
-    return isinstance(form, (ArrayForm, ListForm, TextForm, DictForm, RecordForm))
+    return isinstance(form, (ArrayForm, ListForm, TensorForm, TextForm, DictForm, RecordForm))
 
 
 def is_shown_quickly(form: Form) -> bool:
