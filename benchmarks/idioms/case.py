@@ -61,6 +61,7 @@ class Case:
         full: how many units an epoch has where they fit the time.
         same: how elements are compared with the plain loop's.
         note: what a reader must know of a side's program.
+        needs: the package that its elements are of, if they are of one.
     """
 
     name: str
@@ -75,3 +76,4 @@ class Case:
     full: int = 500_000
     same: Sameness = in_order
     note: str = ""
+    needs: str | None = None

@@ -24,14 +24,22 @@ WITHOUT_ELEMENTS = {
 }  # fmt: skip
 
 
+def _needed(case: Case) -> None:
+    """Skips what needs a package that is not there."""
+    if case.needs is not None:
+        pytest.importorskip(case.needs, reason=f"pip install {case.needs}")
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_program_delivers_what_the_plain_loop_delivers(case: Case, tmp_path: Path) -> None:
+    _needed(case)
     check(OURS, case, case.data(case.small, tmp_path))
 
 
 @pytest.mark.parametrize("side", VARIANTS)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_what_is_added_to_a_program_changes_nothing_that_it_delivers(case: Case, side: str, tmp_path: Path) -> None:
+    _needed(case)
     try:
         check(side, case, case.data(case.small, tmp_path))
     except NotThereError:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
-from itertools import count
+from itertools import count, islice
 from typing import Any, Final
+
+import numpy as np
 
 from idioms.case import SAME, Case, Unit
 from idioms.cases.chain_data import (
@@ -38,7 +41,44 @@ def _pairs(data: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
     return ((row["x"] * 2, row["y"]) for row in _dict_rows(data))
 
 
+@dataclass
+class _Example:
+    """What a program has for a row."""
+
+    x: Any
+    y: Any
+
+
+def _examples(data: dict[str, Any]) -> Iterator[_Example]:
+    return (_Example(x * 2, y) for x, y in zip(data["x"], data["y"], strict=True))
+
+
+def _examples_of(hr: Any, data: dict[str, Any]) -> Any:
+    return hr.Dataset.from_tensor_slices((data["x"], data["y"])).map(lambda x, y: _Example(x * 2, y))
+
+
+def _fields_stacked(examples: Iterator[_Example], size: int) -> Iterator[Any]:
+    for chunk in iter(lambda: list(islice(examples, size)), []):
+        yield np.stack([one.x for one in chunk]), np.array([one.y for one in chunk])
+
+
 CASES: Final = (
+    Case(
+        name="map_dataclasses",
+        written="from_tensor_slices((x, y)).map(Example(x * 2, y)).batch(32).map(its fields)",
+        ours=lambda hr, data: _examples_of(hr, data).batch(32).map(lambda batch: (batch.x, batch.y)),
+        plain=lambda data: _fields_stacked(_examples(data), 32),
+        data=columns_by_name,
+    ),
+    Case(
+        name="filter_dataclasses",
+        written="from_tensor_slices((x, y)).map(Example(x * 2, y)).filter(e.y % 3 > 0).map((e.x, e.y)).batch(32)",
+        ours=lambda hr, data: (
+            _examples_of(hr, data).filter(lambda one: one.y % 3 > 0).map(lambda one: (one.x, one.y)).batch(32)
+        ),
+        plain=lambda data: _fields_stacked((one for one in _examples(data) if one.y % 3 > 0), 32),
+        data=columns_by_name,
+    ),
     Case(
         name="map",
         written="range(n).map(x + 1)",

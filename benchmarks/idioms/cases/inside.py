@@ -178,6 +178,28 @@ CASES: Final = (
         full=50_000,
     ),
     Case(
+        name="window_numpy",
+        written="range(n).window(10).map(max(w.as_numpy_iterator()))",
+        ours=lambda hr, n: hr.Dataset.range(10 * n).window(10).map(lambda window: max(window.as_numpy_iterator())),
+        plain=lambda n: (max(map(np.int64, range(begin, begin + 10))) for begin in range(0, 10 * n, 10)),
+        unit=Unit.WINDOW,
+        small=200,
+        full=50_000,
+    ),
+    Case(
+        name="window_mapped_single",
+        written="range(n).window(10).map(w.map(x * 2).batch(10).get_single_element())",
+        ours=lambda hr, n: (
+            hr.Dataset.range(10 * n)
+            .window(10)
+            .map(lambda window: window.map(lambda x: x * 2).batch(10).get_single_element())
+        ),
+        plain=lambda n: (np.array([x * 2 for x in range(begin, begin + 10)]) for begin in range(0, 10 * n, 10)),
+        unit=Unit.WINDOW,
+        small=200,
+        full=50_000,
+    ),
+    Case(
         name="group_by_window_mapped",
         written="range(32 n).group_by_window(x % 4, group.map(x * 2).batch(32), 32)",
         ours=lambda hr, n: hr.Dataset.range(32 * n).group_by_window(

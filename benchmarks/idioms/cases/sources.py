@@ -40,6 +40,21 @@ def _skip_grams(units: int, folder: Path) -> Any:
     return (np.arange(units), np.arange(5 * units).reshape(units, 5)), np.ones((units, 5), np.int64)
 
 
+class _Tensors:
+    """A map-style dataset as PyTorch's tutorials write it."""
+
+    def __init__(self, length: int) -> None:
+        self._rows = rows_of_64(length, Path())
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, index: int) -> Any:
+        import torch  # what the other sides do without
+
+        return torch.from_numpy(self._rows[index]) * 2, index
+
+
 class _Examples:
     """A map-style dataset as PyTorch's tutorial has it."""
 
@@ -235,6 +250,17 @@ CASES: Final = (
         same=in_any_order,
     ),
     Case(
+        name="source_tensors",
+        written="source(rows, doubled, as tensors of PyTorch's).batch(32)",
+        ours=lambda hr, rows: hr.Dataset.source(rows).batch(32),
+        plain=lambda rows: tuples_stacked(
+            ((row.numpy(), label) for row, label in map(rows.__getitem__, range(len(rows)))), 32
+        ),
+        torch=lambda torch, rows: torch.utils.data.DataLoader(rows, batch_size=32),
+        data=lambda units, folder: _Tensors(units),
+        needs="torch",
+    ),
+    Case(
         name="from_generator",
         written="from_generator(counted)",
         ours=lambda hr, n: hr.Dataset.from_generator(_counted(n)),
@@ -251,6 +277,18 @@ CASES: Final = (
         plain=lambda n: _pairs(n)(),
         tfdata=SAME,
         torch=lambda torch, n: streamed(torch, _pairs(n), batch_size=None),
+    ),
+    Case(
+        name="from_generator_signature_of_arrays",
+        written="from_generator(zip(x, y), output_signature=(TensorSpec((64,)), TensorSpec(()))).batch(32)",
+        ours=lambda hr, data: hr.Dataset.from_generator(
+            lambda: zip(*data, strict=True),
+            output_signature=(hr.TensorSpec((64,), np.float32), hr.TensorSpec((), np.int64)),
+        ).batch(32),
+        plain=lambda data: tuples_stacked(zip(*data, strict=True), 32),
+        tfdata=SAME,
+        torch=lambda torch, data: streamed(torch, lambda: zip(*data, strict=True), batch_size=32),
+        data=_pair,
     ),
     Case(
         name="from_generator_signature_scalars",

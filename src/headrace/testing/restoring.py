@@ -126,7 +126,8 @@ def _same_leaf(one: Any, other: Any) -> bool:
         return False
     if isinstance(one, (np.ndarray, np.generic)):
         return one.dtype == other.dtype and one.shape == other.shape and _same_array(one, other)
-    if is_tensor_class(type(one)):
+    kind: Any = type(one)
+    if is_tensor_class(kind):
         return one.dtype == other.dtype and one.shape == other.shape and _same_tensor(one, other)
     return bool(one == other) or (one != one and other != other)  # noqa: PLR0124 - NaN is not equal to itself
 
