@@ -62,6 +62,8 @@ ARRAYS: dict[str, Callable[[Own, int], Any]] = {
     "of texts": lambda _, n: np.array([str(n)] * 3),
     "a list": lambda _, n: [float(n)] * 3,
     "a scalar": lambda _, n: np.float32(n),
+    "a double": lambda _, n: np.float64(n / 2),
+    "an int of NumPy's": lambda _, n: np.int64(n),
     "a number": lambda _, n: n,
     "none": lambda *_: None,
     "text": lambda _, n: str(n),

@@ -143,6 +143,22 @@ def test_one_of_another_kind_is_given_or_batched_in_its_place(usual: str, odd: s
         assert_same(elements[7:], resumed(batches, states[7], way, limit=60))
 
 
+@pytest.mark.parametrize("kind", [np.int64, np.float64, np.bool_, np.float32, np.int32])
+@pytest.mark.parametrize("signature", [None, "int64", "float64", bool, "int32"])
+def test_scalars_of_numpys_come_as_they_do_one_by_one_beside_arrays_that_are_held(kind: Any, signature: Any) -> None:
+    held = np.ones(3, np.float32)
+
+    def generate() -> Iterator[Any]:
+        for n in range(2_000):
+            yield held, kind(n % 2)
+
+    specs = None if signature is None else (F32, hr.TensorSpec((), signature))
+    singles = hr.Dataset.from_generator(generate, output_signature=specs).take(1_500)
+    way = Way(hr.Options(seed=7), (1, 100, 300))
+    for dataset in (singles, singles.batch(4)):
+        assert_same(elements_of(dataset, REFERENCE, limit=2_000), elements_of(dataset, way, limit=2_000))
+
+
 @given(generators(), ways())
 def test_what_is_taken_is_what_was_yielded(generator: tuple[str, Callable[[], hr.Dataset]], way: Way) -> None:
     _, build = generator

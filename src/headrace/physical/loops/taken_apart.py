@@ -21,7 +21,7 @@ from headrace.frozen import frozen
 from headrace.physical.loops.forms import ArrayForm, DictForm, Form, TupleForm, form_of
 from headrace.semantics.signed import Signed
 
-__all__ = ["SCALARS", "Apart", "Arrays", "TakenApart", "leaf_of"]
+__all__ = ["SCALARS", "STACKED_SCALARS", "Apart", "Arrays", "TakenApart", "leaf_of"]
 
 # Larger ones are copied once and not twice: into arrays of their own, which are stacked.
 _MOST_BYTES: Final = 1024
@@ -30,7 +30,7 @@ _FEW_AXES: Final = 2
 # What a column holds as it came, and gives back.
 SCALARS: Final = frozenset({*PYTHON_NUMBERS, str, bytes, np.float32, np.int32, np.uint8})
 # And what it gives back as a Python number, of the same dtype where it is stacked.
-_STACKED_SCALARS: Final = SCALARS | {np.float64, np.int64, np.bool_}
+STACKED_SCALARS: Final = SCALARS | {np.float64, np.int64, np.bool_}
 
 
 @frozen
@@ -129,7 +129,7 @@ class Apart:
         if form is None or isinstance(form, type) or not _is_plain(form):
             return None
         leaves, treedef = flatten(element)
-        kinds = [leaf_of(leaf, _STACKED_SCALARS) for leaf in leaves]
+        kinds = [leaf_of(leaf, STACKED_SCALARS) for leaf in leaves]
         return None if None in kinds or not kinds else cls(form, treedef, tuple(kinds))  # type: ignore[arg-type]  # None is not among them
 
     def begin(self) -> TakenApart:

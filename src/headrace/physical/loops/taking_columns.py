@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from headrace.elements.structure import Element, TreeDef, flatten
 from headrace.physical.loops.compiled import compiled
-from headrace.physical.loops.taken_apart import SCALARS, Arrays, TakenApart, leaf_of
+from headrace.physical.loops.taken_apart import SCALARS, STACKED_SCALARS, Arrays, TakenApart, leaf_of
 from headrace.physical.loops.taking import Constants
 from headrace.semantics.signed import Signed
 
@@ -42,9 +42,18 @@ class ColumnTaking:
         treedef: their structure.
         keys: of their parts, in the order of its leaves; None of a leaf.
         leaves: what these are.
+        is_signed: whether a signature says what elements are.
+
+    Attributes:
+        needs_stacking: whether elements come back as others where they are not stacked: Python's numbers for NumPy's.
     """
 
-    def __init__(self, treedef: TreeDef, keys: tuple[Any, ...] | None, leaves: tuple[type | Arrays, ...]) -> None:
+    def __init__(
+        self, treedef: TreeDef, keys: tuple[Any, ...] | None, leaves: tuple[type | Arrays, ...], *, is_signed: bool
+    ) -> None:
+        self.needs_stacking = not is_signed and any(
+            not isinstance(leaf, Arrays) and leaf not in SCALARS for leaf in leaves
+        )
         self._treedef = treedef
         self._leaves = leaves
         self._run, self._constants = _loop_of(treedef.type, keys, leaves)
@@ -60,7 +69,7 @@ class ColumnTaking:
                 return None  # the first element says in which order the keys of a batch are
             keys = tuple(sorted(element))
         parts = [element] if keys is None else [element[key] for key in keys]
-        leaves = tuple([leaf_of(part, SCALARS) for part in parts])
+        leaves = tuple([leaf_of(part, STACKED_SCALARS) for part in parts])
         treedef = flatten(element)[1] if signed is None else signed.treedef
         if not leaves or None in leaves or treedef != flatten(element)[1]:
             return None
@@ -70,7 +79,7 @@ class ColumnTaking:
             if isinstance(leaf, Arrays)
         ):
             return None
-        return cls(treedef, keys, leaves)  # type: ignore[arg-type]  # None is not among them
+        return cls(treedef, keys, leaves, is_signed=signed is not None)  # type: ignore[arg-type]  # None is not among them
 
     def begin(self) -> TakenApart:
         """Returns where elements are put that are taken next."""

@@ -90,7 +90,7 @@ class GeneratorRun:
         try:
             if not self._is_over:
                 until_s = self._now_s() + _PATIENCE_S
-                if as_columns and self._apart is not None:
+                if as_columns and self._apart is not None and (is_stacked or not self._apart.needs_stacking):
                     made = self._apart.begin()
                     made, error = self._taken_apart(self._apart, made, limit, until_s)
                 if isinstance(made, list) and len(made) < limit and error is None:
