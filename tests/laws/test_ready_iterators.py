@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +18,7 @@ from tests.laws.test_small_runs import HELD, LIMIT, QUIET, WITH_STAGES, is_writa
 
 import headrace as hr
 from headrace.errors import OutOfRangeError
-from headrace.iterator import DatasetIterator
+from headrace.iterator import DatasetIterator, ready_iterator
 from headrace.iterator.numpy_iterator import NumpyIterator
 from headrace.iterator.ready_iterator import ReadyIterator, ReadyNumpyIterator
 from headrace.testing.restoring import delivered
@@ -184,3 +186,55 @@ def test_threads_that_look_meanwhile_take_nothing_from_its_reader(times: int) ->
         again = iter(window)
         again.load_state_dict(state)
         assert list(again) == list(range(state["delivered"], 400))
+
+
+def test_it_becomes_one_while_somebodys_code_asks_another() -> None:
+    (window,) = hr.Dataset.range(40).window(40)
+    others = iter(window)
+
+    class Asking:
+        def __del__(self) -> None:
+            asked.append(others.state_dict()["delivered"])
+
+    asked: list[int] = []
+    begun: list[DatasetIterator] = []
+    iterator = iter(window)
+    begin = DatasetIterator.__init__
+
+    def collected(self: DatasetIterator, *arguments: Any, **more: Any) -> None:
+        if not begun:
+            begun.append(self)
+            Asking()  # which goes at once
+        begin(self, *arguments, **more)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(DatasetIterator, "__init__", collected)
+        assert iterator.state_dict()["delivered"] == 0
+    assert asked == [0]
+    assert list(iterator) == list(others) == list(range(40))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_copy_of_the_process_goes_on_with_it_whoever_asked_meanwhile() -> None:
+    (window,) = hr.Dataset.range(5).window(5)
+    iterator = iter(window)
+    assert next(iterator) == 0
+    held, go_on = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with ready_iterator._BECOMING.lock:
+            held.set()
+            go_on.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # a thread beside it, as from Python 3.12 on
+        child = os.fork()
+    if not child:
+        os._exit(0 if next(iterator) == 1 and iterator.state_dict()["delivered"] == 2 else 1)
+    go_on.set()
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0
+    assert list(iterator) == [1, 2, 3, 4]

@@ -11,6 +11,7 @@ iterator of Python's, before and after.
 from __future__ import annotations
 
 import operator
+import os
 import threading
 from itertools import chain
 from typing import Any, ClassVar, Final, Self
@@ -26,7 +27,25 @@ from headrace.plan.node import Node
 
 __all__ = ["ReadyIterator", "ReadyNumpyIterator"]
 
-_becoming: Final = threading.Lock()
+
+class _Becoming:
+    """What one thread at a time has that lets an iterator become another.
+
+    A garbage collection may come in the middle, and with it somebody's code that asks another such iterator. In a copy of the process
+    nobody would give it back.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+
+    def begin_anew(self) -> None:
+        """Takes it from whichever thread of another process had it."""
+        self.lock = threading.RLock()
+
+
+_BECOMING: Final = _Becoming()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_BECOMING.begin_anew)
 
 
 class _Ready(DatasetIterator):
@@ -54,7 +73,7 @@ class _Ready(DatasetIterator):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # which nothing of an iterator's is called
             raise AttributeError(f"{self.becomes.__name__!r} object has no attribute {name!r}")
-        with _becoming:
+        with _BECOMING.lock:
             if isinstance(self, _Ready):
                 self._become()
         return getattr(self, name)
