@@ -187,6 +187,10 @@ def copied(element: Element) -> Element:
         return element
     if is_tensor_class(kind):  # type: ignore[arg-type]  # every class has a hash
         return element.clone()  # to ask optree what lies in it costs several times as much
+    if kind is tuple and _FLAT.issuperset(map(type, element)):
+        return tuple(map(_copied_leaf, element))
+    if kind is dict and _FLAT.issuperset(map(type, element.values())):
+        return {key: _copied_leaf(leaf) for key, leaf in element.items()}
     return map_leaves(_copied_leaf, element)
 
 
