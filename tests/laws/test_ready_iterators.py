@@ -19,8 +19,8 @@ from tests.laws.test_small_runs import HELD, LIMIT, QUIET, WITH_STAGES, is_writa
 import headrace as hr
 from headrace.errors import OutOfRangeError
 from headrace.iterator import DatasetIterator, ready_iterator
-from headrace.iterator.numpy_iterator import NumpyIterator
-from headrace.iterator.ready_iterator import ReadyIterator, ReadyNumpyIterator
+from headrace.iterator.numpy_iterator import NumpyIterator, ReadyNumpyIterator
+from headrace.iterator.ready_iterator import ReadyIterator
 from headrace.testing.restoring import delivered
 
 Build = Callable[[], hr.Dataset]

@@ -205,7 +205,7 @@ class Consuming(DatasetMixin):
             >>> list(hr.Dataset.range(2).as_numpy_iterator())
             [np.int64(0), np.int64(1)]
         """
-        iterator: NumpyIterator = _reading().numpy_iterator_of(self._plan)
+        iterator: NumpyIterator = _reading_numbers().numpy_iterator_of(self._plan)
         return iterator
 
     def explain(self, stats: IteratorStats | None = None, *, analyze: bool = False) -> str:
@@ -263,6 +263,14 @@ def _reading() -> Any:
     from headrace.iterator import at_hand
 
     return at_hand
+
+
+@functools.cache
+def _reading_numbers() -> Any:
+    """Returns what reads datasets with NumPy's numbers."""
+    from headrace.iterator import numpy_iterator
+
+    return numpy_iterator
 
 
 def _figures_of_a_look(plan: Node) -> IteratorStats:

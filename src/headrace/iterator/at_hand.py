@@ -11,8 +11,7 @@ from headrace.coordination.closing import Closing
 from headrace.elements.structure import Element
 from headrace.engine import InnerPlan, all_elements, is_inside_run
 from headrace.iterator.dataset_iterator import DatasetIterator
-from headrace.iterator.numpy_iterator import NumpyIterator
-from headrace.iterator.ready_iterator import ReadyIterator, ReadyNumpyIterator
+from headrace.iterator.ready_iterator import ReadyIterator
 from headrace.observe.iterators import ITERATORS
 from headrace.observe.recorder import Recorder
 from headrace.physical.made import Pieces
@@ -20,7 +19,7 @@ from headrace.plan.node import Node
 from headrace.plan.quiet import calls_at_most, is_of_window, is_quiet
 from headrace.semantics.dataloader_workers import warn_of_whole_copies
 
-__all__ = ["AtHand", "elements_at_hand", "iterator_of", "numpy_iterator_of"]
+__all__ = ["AtHand", "elements_at_hand", "iterator_of", "payload_at_hand"]
 
 
 class AtHand(Closing):
@@ -57,18 +56,12 @@ def iterator_of(plan: Node) -> DatasetIterator:
 
     It has its elements if they are few and can be had without a run, and they are parts of one, or a function of one reads them.
     """
-    ready = _ready(plan)
-    return DatasetIterator(plan) if ready is None else ReadyIterator(plan, ready)
+    payload = payload_at_hand(plan)
+    return DatasetIterator(plan) if payload is None else ReadyIterator(plan, payload)
 
 
-def numpy_iterator_of(plan: Node) -> NumpyIterator:
-    """Returns the same with numbers as NumPy's, for ``dataset.as_numpy_iterator()``."""
-    ready = _ready(plan)
-    return NumpyIterator(plan) if ready is None else ReadyNumpyIterator(plan, ready)
-
-
-def _ready(plan: Node) -> Payload | None:
-    """Returns all elements of a plan where an iterator may have them."""
+def payload_at_hand(plan: Node) -> Payload | None:
+    """Returns all elements of a plan where an iterator may have them; else None."""
     if not is_quiet(plan) or not (is_of_window(plan) or is_inside_run()) or _are_runs_watched():
         return None
     made = all_elements(plan, counts=False)

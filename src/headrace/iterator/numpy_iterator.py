@@ -8,9 +8,18 @@ from typing import Any
 from headrace.blocks.payload import Payload
 from headrace.elements.as_numpy import as_numpy_rows
 from headrace.elements.structure import Element
+from headrace.iterator.at_hand import payload_at_hand
 from headrace.iterator.dataset_iterator import DatasetIterator
+from headrace.iterator.ready_iterator import Ready
+from headrace.plan.node import Node
 
-__all__ = ["NumpyIterator"]
+__all__ = ["NumpyIterator", "ReadyNumpyIterator", "numpy_iterator_of"]
+
+
+def numpy_iterator_of(plan: Node) -> NumpyIterator:
+    """Returns an iterator of a plan, for ``dataset.as_numpy_iterator()``: one that has its elements, where ``iter`` returns such a one."""
+    payload = payload_at_hand(plan)
+    return NumpyIterator(plan) if payload is None else ReadyNumpyIterator(plan, payload)
 
 
 class NumpyIterator(DatasetIterator):
@@ -55,3 +64,9 @@ class NumpyIterator(DatasetIterator):
             InvalidArgumentError: as ``load_state_dict``.
         """
         self.load_state_dict(state, allow=allow)
+
+
+class ReadyNumpyIterator(Ready, NumpyIterator):
+    """Becomes a ``NumpyIterator``."""
+
+    becomes = NumpyIterator

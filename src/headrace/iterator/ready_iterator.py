@@ -21,11 +21,10 @@ from headrace.blocks.payload import Payload
 from headrace.iterator.chained import by_calls
 from headrace.iterator.dataset_iterator import DatasetIterator
 from headrace.iterator.forked import is_left_to_parent
-from headrace.iterator.numpy_iterator import NumpyIterator
 from headrace.observe.iterators import ITERATORS
 from headrace.plan.node import Node
 
-__all__ = ["ReadyIterator", "ReadyNumpyIterator"]
+__all__ = ["Ready", "ReadyIterator"]
 
 
 class _Becoming:
@@ -48,7 +47,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_BECOMING.begin_anew)
 
 
-class _Ready(DatasetIterator):
+class Ready(DatasetIterator):
     """One of which nothing was asked but its elements.
 
     Args:
@@ -74,7 +73,7 @@ class _Ready(DatasetIterator):
         if name.startswith("__"):  # which nothing of an iterator's is called
             raise AttributeError(f"{self.becomes.__name__!r} object has no attribute {name!r}")
         with _BECOMING.lock:
-            if isinstance(self, _Ready):
+            if isinstance(self, Ready):
                 self._become()
         return getattr(self, name)
 
@@ -94,13 +93,7 @@ class _Ready(DatasetIterator):
         is_left_to_parent(self)
 
 
-class ReadyIterator(_Ready):
+class ReadyIterator(Ready):
     """Becomes a ``DatasetIterator``."""
 
     becomes = DatasetIterator
-
-
-class ReadyNumpyIterator(_Ready, NumpyIterator):
-    """Becomes a ``NumpyIterator``."""
-
-    becomes = NumpyIterator
