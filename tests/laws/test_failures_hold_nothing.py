@@ -6,6 +6,7 @@ import collections
 import contextlib
 import gc
 import sys
+import threading
 import traceback
 import weakref
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ from tests.laws.running import REFERENCE, Way, running, ways
 
 import headrace as hr
 from headrace.observe import frames
+from headrace.physical.workers.subplan_reader import PrefetchingReader
 from headrace.testing.restoring import delivered
 
 DS = hr.Dataset
@@ -160,6 +162,33 @@ def test_where_a_run_is_broken_off_what_failed_ahead_is_given_back_too(plan: str
             del iterator
             join_threads(10)
             assert len(OPEN) == 0
+
+
+def test_what_fails_while_the_run_is_stopped_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    entered, stopped = threading.Event(), threading.Event()
+    stop = PrefetchingReader.stop
+
+    def stopping(self: PrefetchingReader) -> None:
+        stop(self)
+        stopped.set()
+
+    def fails_late(x: int) -> int:
+        opened = Open()
+        entered.set()
+        assert stopped.wait(60)
+        raise ValueError(f"with {opened}")
+
+    monkeypatch.setattr(PrefetchingReader, "stop", stopping)
+    with no_garbage_collected():
+        iterator = iter(DS.range(1).interleave(lambda x: DS.range(2).map(fails_late), 1, num_parallel_calls=1))
+        reader = threading.Thread(target=pass_over, args=(iterator, 1))
+        reader.start()
+        assert entered.wait(60)
+        iterator.close()
+        reader.join()
+        del iterator, reader
+        join_threads(10)
+        assert len(OPEN) == 0
 
 
 @given(recipes(), st.one_of(st.just(REFERENCE), ways()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from typing import NamedTuple
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor
+from headrace.errors import CancelledError
 from headrace.observe.frames import since, waits, within
 from headrace.observe.meter import Meter
 from headrace.physical.budget import Ahead
@@ -222,7 +224,8 @@ class PrefetchingReader(SubplanReader):
         with self._turn:
             made = len(self._made)
             is_full = made == self.BLOCKS_AHEAD or (made > 0 and self._ahead.is_full)
-            self._has_task = not (self._closed or self._all_made or is_full)
+            is_over = self._closed or self._all_made or self._made.is_closed
+            self._has_task = not (is_over or is_full)
             return self._has_task
 
     @since("start")
@@ -242,7 +245,9 @@ class PrefetchingReader(SubplanReader):
         nbytes = item.payload.nbytes if isinstance(item, Block) else 0
         self._made_bytes += nbytes
         self._ahead.add(nbytes)
-        self._made.put_nowait(_Read(item, nbytes, start, seconds, cpu_s))
+        # Once it is closed nobody takes anything: an error that said so would be kept, with what is in hand here.
+        with contextlib.suppress(CancelledError):
+            self._made.put_nowait(_Read(item, nbytes, start, seconds, cpu_s))
 
     @property
     def _ready_elements(self) -> int:
