@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.laws.running import assert_same, through_json
-from tests.laws.test_small_runs import HELD, LIMIT, QUIET, WITH_STAGES, is_writable, small, with_stages
+from tests.laws.test_small_runs import HELD, LIMIT, WITH_STAGES, is_writable, small, with_stages
 
 import headrace as hr
 from headrace.errors import OutOfRangeError
@@ -26,20 +26,8 @@ from headrace.testing.restoring import delivered
 Build = Callable[[], hr.Dataset]
 
 
-@st.composite
-def held(draw: st.DrawFn) -> Build:
-    """What a window holds, and what few operations make of it."""
-    source = HELD[draw(st.sampled_from(sorted(set(HELD) - {"many"})))]
-    steps = [QUIET[name] for name in draw(st.lists(st.sampled_from(sorted(QUIET)), max_size=2))]
-    number = draw(st.integers(0, 9))
-
-    def build() -> hr.Dataset:
-        ds: hr.Dataset = source(number)
-        for step in steps:
-            ds = step(ds)
-        return ds
-
-    return build
+# What a window holds, and what few operations make of it.
+WINDOWS = {name: source for name, source in HELD.items() if name != "many"}
 
 
 class Asked:
@@ -107,7 +95,7 @@ def answers(iterator: DatasetIterator, questions: list[str], build: Build) -> li
     return found
 
 
-@given(held(), st.lists(st.sampled_from(QUESTIONS), max_size=20))
+@given(small(sources=WINDOWS), st.lists(st.sampled_from(QUESTIONS), max_size=20))
 def test_it_answers_as_every_iterator_does(build: Build, questions: list[str]) -> None:
     expected, found = answers(with_stages(build()), questions, build), answers(iter(build()), questions, build)
     assert_same(expected, found)
@@ -134,7 +122,7 @@ def test_it_ends_whenever_something_was_asked(asked: str, after: int) -> None:
     assert answers(iter(window), questions, lambda: window) == answers(with_stages(window), questions, lambda: window)
 
 
-@given(held(), st.lists(st.sampled_from(QUESTIONS), max_size=20))
+@given(small(sources=WINDOWS), st.lists(st.sampled_from(QUESTIONS), max_size=20))
 def test_one_of_numpys_numbers_does_so_too(build: Build, questions: list[str]) -> None:
     plan = build().__headrace_plan__()
     expected = answers(NumpyIterator(plan, policy=WITH_STAGES), questions, build)

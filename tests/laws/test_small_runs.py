@@ -64,9 +64,9 @@ IN_TURN = {
 
 
 @st.composite
-def small(draw: st.DrawFn, among: Steps = QUIET) -> Build:
+def small(draw: st.DrawFn, among: Steps = QUIET, sources: dict[str, Callable[[int], Any]] = SMALL) -> Build:
     """A plan of a few elements without functions, made anew each time."""
-    source = SMALL[draw(st.sampled_from(sorted(SMALL)))]
+    source = sources[draw(st.sampled_from(sorted(sources)))]
     steps = [among[name] for name in draw(st.lists(st.sampled_from(sorted(among)), max_size=3))]
     number = draw(st.integers(0, 9))
 
