@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import operator
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -88,10 +89,12 @@ def default_padding(array: np.ndarray) -> Any:
 
 
 _dtype: Final = operator.attrgetter("dtype")
-_ndim: Final = operator.attrgetter("ndim")
-# Rows up to this length are written all at once: to write one by itself costs as much as to look which of so many numbers it fills.
+_shape: Final = operator.attrgetter("shape")
+# Rows up to this length are written all at once: to write one by itself costs as much as to look which of so many places it fills.
 _SHORT: Final = 64
-# Which numbers of such a row are its first so many.
+# So many bytes a place of such a row has at most, which are written twice.
+_FEW_BYTES: Final = 64
+# Which places of such a row are its first so many.
 _FIRST_OF: Final = np.tri(_SHORT + 1, _SHORT, -1, dtype=bool)
 # Kinds of dtypes that are padded with zeros, where nobody says otherwise.
 _OF_ZEROS: Final = "biufc"
@@ -132,24 +135,70 @@ def _padded_rows(arrays: list[np.ndarray], size: int | None, value: Any) -> np.n
     return whole
 
 
-def padded_runs(arrays: Sequence[np.ndarray], size: int) -> list[np.ndarray] | None:
-    """Returns what ``padded`` makes of each run of so many arrays, all in one go; None where they are not plainly short rows of one dtype."""
+def padded_runs(
+    arrays: Sequence[np.ndarray], size: int, shape: tuple[int | None, ...], value: Any = None
+) -> list[np.ndarray] | None:
+    """Returns what ``padded`` makes of each run of so many arrays, short ones in one go; None where they are not plainly numbers of one dtype.
+
+    None also where one of them does not fit the shape.
+    """
+    shapes = _shapes_of_numbers(arrays)
+    if not shape or shapes is None or set(map(len, shapes)) != {len(shape)}:
+        return None
+    if any(given is not None and given < own for one in shapes for given, own in zip(shape, one, strict=True)):
+        return None
+    runs = (list(arrays[start : start + size]) for start in range(0, len(arrays), size))
+    if len(shapes) == 1 and _leaves_as_is(shape, *shapes):
+        return [np.concatenate(run).reshape(size, *run[0].shape) for run in runs]
+    inner = {one[1:] for one in shapes}
+    if len(inner) == 1 and _leaves_as_is(shape[1:], *inner):
+        return _short_runs(arrays, size, shape[0], value) or [padded(run, shape, value) for run in runs]
+    return [padded(run, shape, value) for run in runs]
+
+
+def _shapes_of_numbers(arrays: Sequence[np.ndarray]) -> set[tuple[int, ...]] | None:
+    """Returns the shapes of arrays; None where they are not of one dtype of plain numbers."""
     dtype = arrays[0].dtype
     if dtype.kind not in _OF_ZEROS or not dtype.isnative or len(set(map(_dtype, arrays))) > 1:
         return None
-    if set(map(_ndim, arrays)) != {1}:
+    return set(map(_shape, arrays))
+
+
+def _leaves_as_is(shape: tuple[int | None, ...], own: tuple[int, ...]) -> bool:
+    return all(given is None or given == size for given, size in zip(shape, own, strict=True))
+
+
+def _short_runs(arrays: Sequence[np.ndarray], size: int, length: int | None, value: Any) -> list[np.ndarray] | None:
+    """Returns the same of arrays that differ in their first axis alone, which may be given; None where they are not short."""
+    inner, dtype = arrays[0].shape[1:], arrays[0].dtype
+    if math.prod(inner) * dtype.itemsize > _FEW_BYTES:
         return None
     lengths = np.fromiter(map(len, arrays), np.intp, len(arrays))
-    longest = lengths.reshape(-1, size).max(1).tolist()
+    longest = lengths.reshape(-1, size).max(1).tolist() if length is None else [length] * (len(arrays) // size)
     most = max(longest)
     if most > _SHORT:
         return None
-    whole = np.zeros((len(arrays), most), dtype)
+    whole = _filled(arrays, [most, *inner], value)
     whole[_FIRST_OF.take(lengths, 0)[:, :most]] = np.concatenate(arrays)
     return [whole[number * size : (number + 1) * size, :length].copy() for number, length in enumerate(longest)]
 
 
-def _filled(arrays: list[np.ndarray], sizes: list[int], value: Any) -> np.ndarray:
+def ragged_runs(arrays: Sequence[np.ndarray], size: int, dtype: np.dtype[Any]) -> Sequence[Any] | None:
+    """Returns each run of so many arrays as a ``RaggedTensor``, in one go; None where they are not plainly numbers that differ in length alone."""
+    shapes = _shapes_of_numbers(arrays)
+    if shapes is None or len({one[1:] for one in shapes}) > 1 or () in shapes:
+        return None
+    lengths = np.fromiter(map(len, arrays), dtype, len(arrays)).reshape(-1, size)
+    splits = np.zeros((len(lengths), size + 1), dtype)
+    np.cumsum(lengths, axis=1, out=splits[:, 1:])
+    starts = range(0, len(arrays), size)
+    return [
+        RaggedTensor(np.concatenate(arrays[start : start + size]), ends.copy())
+        for start, ends in zip(starts, splits, strict=True)
+    ]
+
+
+def _filled(arrays: Sequence[np.ndarray], sizes: list[int], value: Any) -> np.ndarray:
     """Returns an array of so many rows of these sizes that holds nothing but what is padded with."""
     dtype = arrays[0].dtype
     shape = (len(arrays), *sizes)

@@ -15,7 +15,7 @@ from headrace.errors import DataLossError, InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.known_as import known_as
 
-__all__ = ["Padding"]
+__all__ = ["Padding", "check_kind"]
 
 Shape = tuple[int | None, ...]
 
@@ -50,7 +50,7 @@ class Padding:
         leaves, treedef = flatten(spec)
         try:
             shapes = self.shapes_of(treedef, [leaf.shape for leaf in leaves])
-            values = self._values_of(treedef)
+            values = self.values_of(treedef)
         except InvalidArgumentError as error:
             raise error.located(stage=stage, origin=None) from None
         except TypeError as error:
@@ -76,7 +76,12 @@ class Padding:
         parts = _like(treedef, self.shapes, "padded_shapes")
         return [_shape(part) for part in parts]
 
-    def _values_of(self, treedef: TreeDef) -> list[Any]:
+    def values_of(self, treedef: TreeDef) -> list[Any]:
+        """Returns what each component is padded with; None for 0, or an empty text.
+
+        Raises:
+            InvalidArgumentError: the structure is not the elements'.
+        """
         if treedef.is_leaf() or _is_scalar(self.values):
             return [self.values] * treedef.num_leaves
         return _values(treedef, self.values)
@@ -99,7 +104,7 @@ class Padding:
         ranks = [0 if isinstance(column, np.ndarray) else column[0].ndim for column in columns]
         shapes = self.shapes_of(treedef, [(None,) * rank for rank in ranks])
         made = []
-        for index, (column, shape, value) in enumerate(zip(columns, shapes, self._values_of(treedef), strict=True)):
+        for index, (column, shape, value) in enumerate(zip(columns, shapes, self.values_of(treedef), strict=True)):
             try:
                 if isinstance(column, np.ndarray):
                     made.append(_scalars(column, shape, value))
@@ -133,7 +138,7 @@ def _scalars(column: np.ndarray, shape: Shape, value: Any) -> np.ndarray:
     """Returns scalars, in which there is nothing to pad."""
     if shape:
         raise _does_not_fit(shape, ())
-    _check_kind(value, column.dtype if column.dtype != object else str)
+    check_kind(value, column.dtype if column.dtype != object else str)
     return column
 
 
@@ -148,7 +153,7 @@ def _padded(column: list[np.ndarray], shape: Shape, value: Any) -> np.ndarray:
             raise _does_not_fit(shape, array.shape)
         if any(size is not None and size < own for size, own in zip(shape, array.shape, strict=True)):
             raise DataLossError(f"an element of shape {list(array.shape)} does not fit into {list(shape)}")
-    _check_kind(value, column[0].dtype if column[0].dtype != object else str)
+    check_kind(value, column[0].dtype if column[0].dtype != object else str)
     return padded(column, shape, value)
 
 
@@ -205,10 +210,10 @@ def _check_component(path: str, leaf: TensorSpec, shape: Shape, value: Any, *, s
         if not fits:
             message = f"the padded shape {list(shape)} does not fit the shape {list(leaf.shape)} of {component}"
             raise InvalidArgumentError(message, stage=stage)
-    _check_kind(value, leaf.dtype, f"{stage}: {component}: ")
+    check_kind(value, leaf.dtype, f"{stage}: {component}: ")
 
 
-def _check_kind(value: Any, dtype: Any, where: str = "") -> None:
+def check_kind(value: Any, dtype: Any, where: str = "") -> None:
     """Refuses a value that is of another kind than a component: a float for ints, a text for numbers."""
     if value is None or dtype is object:
         return

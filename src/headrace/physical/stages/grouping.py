@@ -32,7 +32,7 @@ def _batch(node: Batch, state: State | None, context: StageContext) -> Stage:
 
 @lower.register
 def _padded_batch(node: PaddedBatch, state: State | None, context: StageContext) -> Stage:
-    from headrace.physical.stages.grouping_padded import padded_together  # what other batches do not need
+    from headrace.physical.stages.grouping_runs import padded_together  # what other batches do not need
 
     combine, together = functools.partial(padded_batch, node), functools.partial(padded_together, node)
     return _combined(node, combine, state, context, together)
@@ -40,8 +40,10 @@ def _padded_batch(node: PaddedBatch, state: State | None, context: StageContext)
 
 @lower.register
 def _ragged_batch(node: RaggedBatch, state: State | None, context: StageContext) -> Stage:
-    combine = functools.partial(ragged_batch, node)
-    return _combined(node, combine, state, context)
+    from headrace.physical.stages.grouping_runs import ragged_together  # as above
+
+    combine, together = functools.partial(ragged_batch, node), functools.partial(ragged_together, node)
+    return _combined(node, combine, state, context, together)
 
 
 def _combined(
@@ -49,7 +51,7 @@ def _combined(
     combine: Callable[[list[Element]], Element],
     state: State | None,
     context: StageContext,
-    together: Callable[[list[Element], int], list[Element] | None] | None = None,
+    together: Callable[[list[Element], int], list[Element] | None],
 ) -> Stage:
     upstream = lower(node.input, state, context)
     holding = context.gathering(node, BATCH_REMEDY)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from typing import Any
 
 from headrace.blocks.columns import Columns
@@ -12,7 +13,7 @@ from headrace.blocks.payload import Payload, Rows
 from headrace.elements.rows_and_columns import rows_of_leaves
 from headrace.elements.structure import may_refuse
 from headrace.physical.stages.grouping_batches import owned_batch, stacked_payload
-from headrace.physical.stages.grouping_padded import padded_together
+from headrace.physical.stages.grouping_runs import padded_together, ragged_together
 from headrace.physical.stages.together.forms import Form, some_of_each
 from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
 from headrace.semantics.grouping import padded_batch, ragged_batch
@@ -99,7 +100,10 @@ class Combined(Batched):
     def __init__(self, node: PaddedBatch | RaggedBatch, form: Form) -> None:
         super().__init__(node, form)
         self._nodes: list[Any] = [node]  # each with a padding of its own
-        self._combine: Any = padded_batch if type(node) is PaddedBatch else ragged_batch
+        is_padded = type(node) is PaddedBatch
+        self._combine: Any = padded_batch if is_padded else ragged_batch
+        self._together: Any = padded_together if is_padded else ragged_together
+        self._said = operator.attrgetter("padding" if is_padded else "row_splits_dtype")
 
     def takes(self, plan: Any) -> bool:
         if not super().takes(plan):
@@ -115,9 +119,8 @@ class Combined(Batched):
         used = self._used()
         rows, size = some_of_each(parts[0], self.inputs[0], used).rows(), self._size_of_all(used)
         first = self._nodes[0]
-        is_padded_alike = type(first) is PaddedBatch and all(node.padding == first.padding for node in self._nodes)
-        if size is not None and is_padded_alike:
-            together = padded_together(first, rows, size)
+        if size is not None and all(self._said(node) == self._said(first) for node in self._nodes):
+            together = self._together(first, rows, size)
             if together is not None:
                 return Rows(together)
         nodes = [node for node, batches in zip(self._nodes, self.lengths, strict=True) for _ in range(batches)]
