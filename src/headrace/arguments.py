@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
-from types import FunctionType
+from types import BuiltinFunctionType, FunctionType
 from typing import Any, Final
 
 import numpy as np
@@ -73,6 +73,8 @@ def check_function(function: object, *, stage: str) -> None:
         InvalidArgumentError: the function is not callable, or it is an async function or a generator function.
     """
     if type(function) is FunctionType and not function.__code__.co_flags & _RUNS_NOTHING:
+        return
+    if type(function) is BuiltinFunctionType:
         return
     if not callable(function):
         raise InvalidArgumentError(f"the function must be callable, not {type(function).__name__}", stage=stage)

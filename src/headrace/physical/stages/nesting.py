@@ -277,7 +277,7 @@ class InterleaveStage(Stage):
             return None
         taken = TurnsBlock(self._position(tuple(wholes)))
         turns, begun_s = taken.turns, time.perf_counter()
-        while turns.ready < limit and self._opens_another(taken, limit, begun_s):
+        while taken.lacks(limit) and self._opens_another(taken, limit, begun_s):
             pass
         # More than was asked for, which waits: what one slot has of its last dataset; and a round, as to look at all slots costs as much.
         round_length = len(self._slots) * self._slots.block_length

@@ -9,7 +9,7 @@ going through those turns again, when somebody asks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from headrace.blocks.block import Block
 from headrace.blocks.cursor import Cursor, State
@@ -21,6 +21,8 @@ from headrace.physical.stages.nesting_openers import Opener
 from headrace.physical.stages.nesting_visits import Standing, Turns, turns_of
 
 __all__ = ["Datasets", "TurnsBlock", "TurnsCursor", "TurnsPosition", "Whole"]
+
+_FEW: Final = 4  # one of so many parts of what was asked for
 
 
 class Datasets(Protocol):
@@ -174,6 +176,11 @@ class TurnsBlock:
     def add(self, datasets: Datasets) -> None:
         """Adds datasets of whose elements the turns know."""
         self._datasets.append(datasets)
+
+    def lacks(self, limit: int) -> bool:
+        """Returns whether more are to be opened for so many elements: once some were, not for the last few, which cost as much as many."""
+        few = limit // _FEW if len(self._datasets) > self._in_slots else 0
+        return self.turns.ready < limit - few
 
     def left(self, standing: Standing) -> list[Whole | None]:
         """Returns what is left of the dataset in each slot."""
