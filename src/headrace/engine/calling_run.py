@@ -14,6 +14,7 @@ from headrace.blocks.block import Failure
 from headrace.engine.inside import is_inside_run
 from headrace.engine.small_run import SmallRun
 from headrace.errors import FailedPreconditionError
+from headrace.frozen import replaced
 from headrace.observe.failures import Failures
 from headrace.observe.frames import begins
 from headrace.observe.frames_held import let_go_of_frames_of_failed
@@ -33,8 +34,9 @@ if TYPE_CHECKING:
 
 __all__ = ["CallingRun"]
 
-# So long functions are called before what they made is handed on; less than in larger plans, as most are left after a few elements.
-_A_BLOCK_S: Final = 2.5e-4
+# So long each operation calls its function before what it made is handed on; less than in larger plans, as most are left after a few
+# elements. One that takes longer is handed on alone.
+_LOOPS: Final = replaced(USUAL.loops, patience_s=2.5e-4, rows_a_look=1)
 
 
 class CallingRun(SmallRun):
@@ -51,7 +53,6 @@ class CallingRun(SmallRun):
         self._calls = calls
         self._root: Stage | None = root
         self._puller: int | None = None
-        self._most = 1  # elements at once: nobody knows yet how long one takes
         super().__init__(plan, [], calls.done, start_s)
 
     @classmethod
@@ -64,7 +65,7 @@ class CallingRun(SmallRun):
         exiting.hold()
         start_s = time.perf_counter()
         try:
-            calls = FewCalls(plan, USUAL.loops)
+            calls = FewCalls(plan, _LOOPS)
         except Exception:  # noqa: BLE001 - an element's own methods may raise anything; its stage says which element it is
             return None
         return None if calls.root is None else cls(plan, calls, calls.root, start_s)
@@ -95,11 +96,9 @@ class CallingRun(SmallRun):
         if root is None:
             return None
         self._puller = threading.get_ident()
-        begun_s = time.perf_counter()
         try:
-            item = next(pulled_apart(root, min(limit, self._most)))
+            item = next(pulled_apart(root, limit))
             let_go_of_frames_of_failed()
-            self._most = max(1, int(_A_BLOCK_S * self._most / (time.perf_counter() - begun_s)))
             if isinstance(item, Failure):
                 self._failed = self._failed or Failures()
                 self._failed.note(item.error, "raised")

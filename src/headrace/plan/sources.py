@@ -64,8 +64,8 @@ class FromTensors(Node):
         object.__setattr__(self, "element_spec", spec_of(self.element))
         object.__setattr__(self, "element", scalars_as_elements(read_only(normalize(self.element))))
 
-    def _cardinality(self) -> int:
-        """Returns 1."""
+    def cardinality(self) -> int:
+        """Returns 1; there is nothing to remember, here and below."""
         return 1
 
     def spec(self) -> Spec:
@@ -141,7 +141,7 @@ class FromTensorSlices(Node):
                 message = f"component {path} has {len(column)} slices, the first component has {len(columns[0])}"
                 raise InvalidArgumentError(message, stage=cls.op)
 
-    def _cardinality(self) -> int:
+    def cardinality(self) -> int:
         """Returns the length of the first axis."""
         return len(self.columns[0])
 
@@ -256,7 +256,7 @@ class Range(Node):
                     raise InvalidArgumentError(message, stage=self.op)
                 object.__setattr__(self, field, number)
 
-    def _cardinality(self) -> int:
+    def cardinality(self) -> int:
         """Returns the number of steps before the stop."""
         if self.stop is None:
             return INFINITE_CARDINALITY
@@ -292,7 +292,7 @@ class RandomSource(Node):
     def __post_init__(self) -> None:
         check_flags(self, "rerandomize_each_iteration")
 
-    def _cardinality(self) -> int:
+    def cardinality(self) -> int:
         """Returns INFINITE_CARDINALITY: it never ends."""
         return INFINITE_CARDINALITY
 

@@ -56,8 +56,8 @@ class WindowContents(Node):
     spec_is_of_elements: ClassVar[bool] = True
     elements: WindowElements
 
-    def _cardinality(self) -> int:
-        """Returns how many are held."""
+    def cardinality(self) -> int:
+        """Returns how many are held; there is nothing to remember."""
         return len(self.elements)
 
     def _spec(self) -> Spec:
