@@ -25,7 +25,7 @@ from headrace.physical.loops.taken_apart import TakenApart
 from headrace.physical.loops.text import GENERIC, KEPT, Head, Kind, Loop, loop_of
 from headrace.plan.elementwise import Enumerate, Filter, Map
 
-__all__ = ["Link", "Part", "Pass", "Taken", "Tally"]
+__all__ = ["Link", "Part", "Pass", "Taken", "Tally", "are_fixed"]
 
 # The fate of an element that went past the loop and was dropped: who dropped it has counted it.
 _DROPPED: Final = 1
@@ -147,14 +147,14 @@ class Taken(NamedTuple):
             return cls(Head(has_tuples, width), payload.rows(), ())
         if part.has_only_filters:
             rows = protected(payload).rows()
-            return cls(Head(has_tuples, width, is_fixed=len(part.links) == 1 or _are_fixed(rows)), rows, ())
+            return cls(Head(has_tuples, width, is_fixed=len(part.links) == 1 or are_fixed(rows)), rows, ())
         rows = payload.rows()
-        if _are_fixed(rows):
+        if are_fixed(rows):
             return cls(Head(has_tuples, width, is_fixed=True), rows, ())
         return cls(Head(has_tuples, width), rows, protected(payload).rows())
 
 
-def _are_fixed(rows: Sequence[Element]) -> bool:
+def are_fixed(rows: Sequence[Element]) -> bool:
     """Returns whether nobody can change any of them: they are leaves that are so, or flat tuples of such."""
     first = rows[0]  # mostly it is that which is not
     if type(first) is not tuple:
