@@ -22,11 +22,10 @@ import headrace as hr
 from headrace.blocks.block import Block
 from headrace.engine import CallingRun, SmallRun, is_inside_run
 from headrace.errors import HeadraceError
-from headrace.frozen import replaced
 from headrace.iterator import DatasetIterator
 from headrace.physical.at_once import called
 from headrace.physical.loop_policy import Patience
-from headrace.physical.run_policy import USUAL, RunPolicy
+from headrace.physical.run_policy import RunPolicy
 from headrace.plan.quiet import calls_at_most, is_quiet
 from headrace.testing.restoring import delivered
 
@@ -317,8 +316,7 @@ def test_an_iterator_of_a_function_calls_no_more_than_it_gives_at_once(monkeypat
     def first(number: int) -> Any:
         return next(iter(hr.Dataset.range(number, number + 5).map(see).filter(lambda _: True)))
 
-    loops = replaced(USUAL.loops, patience_s=0.0, rows_a_look=1)  # one is as much as is made at once
-    monkeypatch.setattr("headrace.engine.calling_run._LOOPS", loops)
+    monkeypatch.setattr("headrace.engine.calling_run._FIRST_S", 0.0)  # one is as much as is made at once
     assert list(hr.Dataset.range(3).map(first)) == seen == [0, 1, 2]
 
 

@@ -14,12 +14,12 @@ from headrace.blocks.block import Failure
 from headrace.engine.inside import is_inside_run
 from headrace.engine.small_run import SmallRun
 from headrace.errors import FailedPreconditionError
-from headrace.frozen import replaced
 from headrace.observe.failures import Failures
 from headrace.observe.frames import begins
 from headrace.observe.frames_held import let_go_of_frames_of_failed
 from headrace.observe.recorder import Recorder
 from headrace.observe.stalls import Vigil
+from headrace.physical.loop_policy import Patience
 from headrace.physical.run_policy import USUAL
 from headrace.physical.stage import pulled_apart
 
@@ -35,8 +35,22 @@ if TYPE_CHECKING:
 __all__ = ["CallingRun"]
 
 # So long each operation calls its function before what it made is handed on; less than in larger plans, as most are left after a few
-# elements. One that takes longer is handed on alone.
-_LOOPS: Final = replaced(USUAL.loops, patience_s=2.5e-4, rows_a_look=1)
+# elements, and at first no longer than it takes to ask once more, as many are left after one.
+_FIRST_S: Final = 25e-6
+_A_BLOCK_S: Final = 250e-6
+
+
+class _Loops:
+    """How long loops go on before what they made is handed on; an element that takes longer is handed on alone."""
+
+    probed: Final = USUAL.loops.probed
+
+    def __init__(self) -> None:
+        self.patience_s = _FIRST_S
+
+    def patience(self) -> Patience:
+        now_s = time.perf_counter
+        return Patience(now_s, now_s() + self.patience_s, 1)
 
 
 class CallingRun(SmallRun):
@@ -46,11 +60,13 @@ class CallingRun(SmallRun):
         plan: what runs.
         calls: its stages.
         root: what gives its elements.
+        loops: how long these call functions at a time.
         start_s: when it began.
     """
 
-    def __init__(self, plan: Node, calls: FewCalls, root: Stage, start_s: float) -> None:
+    def __init__(self, plan: Node, calls: FewCalls, root: Stage, loops: _Loops, start_s: float) -> None:
         self._calls = calls
+        self._loops = loops
         self._root: Stage | None = root
         self._puller: int | None = None
         super().__init__(plan, [], calls.done, start_s)
@@ -65,10 +81,10 @@ class CallingRun(SmallRun):
         exiting.hold()
         start_s = time.perf_counter()
         try:
-            calls = FewCalls(plan, _LOOPS)
+            calls = FewCalls(plan, loops := _Loops())
         except Exception:  # noqa: BLE001 - an element's own methods may raise anything; its stage says which element it is
             return None
-        return None if calls.root is None else cls(plan, calls, calls.root, start_s)
+        return None if calls.root is None else cls(plan, calls, calls.root, loops, start_s)
 
     @property
     def first_elements(self) -> int:
@@ -99,6 +115,7 @@ class CallingRun(SmallRun):
         try:
             item = next(pulled_apart(root, limit))
             let_go_of_frames_of_failed()
+            self._loops.patience_s = _A_BLOCK_S
             if isinstance(item, Failure):
                 self._failed = self._failed or Failures()
                 self._failed.note(item.error, "raised")

@@ -14,7 +14,7 @@ from headrace.blocks.block import Block
 from headrace.observe.meter import Meter
 from headrace.physical.at_once import Done, whole
 from headrace.physical.given import GivenStage
-from headrace.physical.loop_policy import LoopPolicy
+from headrace.physical.loop_policy import Loops
 from headrace.physical.made import Pieces
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.at_once.calls import filter_block, map_block
@@ -50,7 +50,7 @@ class FewCalls:
         meters: what counts for each operation that has a stage.
     """
 
-    def __init__(self, plan: Node, loops: LoopPolicy) -> None:
+    def __init__(self, plan: Node, loops: Loops) -> None:
         self.done: list[Done] = []
         self._loops = loops
         self.meters: list[tuple[Node, Meter]] = []
@@ -97,7 +97,7 @@ class _Lying(GivenStage):
 class _CallStage(Stage):
     """What a map or a filter makes, block by block."""
 
-    def __init__(self, node: Map | Filter, source: Stage, meter: Meter, loops: LoopPolicy) -> None:
+    def __init__(self, node: Map | Filter, source: Stage, meter: Meter, loops: Loops) -> None:
         super().__init__(meter, (source,), source.cursor)
         call: Any = map_block if isinstance(node, Map) else filter_block
         self._call = functools.partial(call, node)
@@ -123,7 +123,7 @@ class _CallStage(Stage):
         return self._ready.pop()
 
 
-def _batched(node: Batch, source: Stage, meter: Meter, _: LoopPolicy) -> Stage:
+def _batched(node: Batch, source: Stage, meter: Meter, _: Loops) -> Stage:
     if isinstance(node, PaddedBatch):
         return CombinedBatchStage(node, functools.partial(padded_batch, node), source, meter)
     if isinstance(node, RaggedBatch):
@@ -131,15 +131,15 @@ def _batched(node: Batch, source: Stage, meter: Meter, _: LoopPolicy) -> Stage:
     return BatchStage(node, source, meter)
 
 
-def _scanned(node: Scan, source: Stage, meter: Meter, loops: LoopPolicy) -> Stage:
+def _scanned(node: Scan, source: Stage, meter: Meter, loops: Loops) -> Stage:
     return StatefulStage(ScanOp(node, None, probed=loops.probed), node.label, source, meter, loops)
 
 
-def _taken_while(node: TakeWhile, source: Stage, meter: Meter, loops: LoopPolicy) -> Stage:
+def _taken_while(node: TakeWhile, source: Stage, meter: Meter, loops: Loops) -> Stage:
     return StatefulStage(TakeWhileOp(node, None), node.label, source, meter, loops)
 
 
-_STAGES: Final[dict[type[Node], Callable[[Any, Stage, Meter, LoopPolicy], Stage]]] = {
+_STAGES: Final[dict[type[Node], Callable[[Any, Stage, Meter, Loops], Stage]]] = {
     Map: _CallStage,
     Filter: _CallStage,
     Take: lambda node, source, meter, _: TakeStage(node.count, source, meter, None) if node.count >= 0 else source,

@@ -6,12 +6,12 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from headrace.clock import MONOTONIC, Clock
 from headrace.frozen import frozen
 
-__all__ = ["LoopPolicy", "Patience"]
+__all__ = ["LoopPolicy", "Loops", "Patience"]
 
 T = TypeVar("T")
 
@@ -47,6 +47,19 @@ class Patience(NamedTuple):
     def is_over(self) -> bool:
         """Whether it is time to end."""
         return self.now_s() > self.until_s
+
+
+class Loops(Protocol):
+    """What is asked of whoever says how long loops go on."""
+
+    @property
+    def probed(self) -> int:
+        """How many elements at a time go link by link."""
+        ...
+
+    def patience(self) -> Patience:
+        """Returns how long a loop that begins now goes on."""
+        ...
 
 
 @frozen

@@ -38,7 +38,10 @@ def padded_together(node: PaddedBatch, rows: Sequence[Element], size: int) -> li
             if set(map(type, column)) == {np.ndarray}:
                 check_kind(value, column[0].dtype)
                 return padded_runs(column, size, shape, value)
-            return _scalar_runs(column, size) if shape == () and value is None else None
+            made = _scalar_runs(column, size) if shape == () else None
+            if made is not None:
+                check_kind(value, str if made[0].dtype == object else made[0].dtype)
+            return made
 
         return one
 

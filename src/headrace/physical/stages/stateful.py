@@ -13,7 +13,7 @@ from headrace.frozen import frozen
 from headrace.observe.frames import holds
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
-from headrace.physical.loop_policy import LoopPolicy
+from headrace.physical.loop_policy import Loops
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.stateful_ops import AssertCardinalityOp, Memory, ScanOp, StatefulOp, TakeWhileOp
@@ -61,7 +61,7 @@ class StatefulStage(Stage):
         label: str,
         input_stage: Stage,
         meter: Meter,
-        policy: LoopPolicy,
+        policy: Loops,
         *,
         ended: bool = False,
     ) -> None:

@@ -76,8 +76,8 @@ SHAPES: dict[str, Callable[[Any], Any]] = {
 # What numbers are padded with, and texts.
 VALUES: dict[str, Callable[[Any], Any]] = {
     "array": lambda value: value,
-    "pair": lambda value: (value, None),
-    "dict": lambda value: {"tokens": value, "name": None, "at": None},
+    "pair": lambda value: (value, 7),
+    "dict": lambda value: {"tokens": value, "name": "none", "at": 1.5},
     "nested": lambda value: ({"tokens": value, "image": 1}, (None, value)),
 }
 
@@ -156,6 +156,9 @@ def test_what_does_not_fit_has_each_made_by_itself() -> None:
     assert padded_together(_plan([]), rows, 1) is None
     assert padded_together(_plan(None, 7.5), rows, 1) is None
     assert padded_together(_plan(None, "a"), rows, 1) is None
+    assert padded_together(_plan(None, 7), [1, 2], 1) is not None
+    assert padded_together(_plan(None, 7.5), [1, 2], 1) is None
+    assert padded_together(_plan(None, 7), ["a", "b"], 1) is None
     assert padded_together(_plan(([None], [])), rows, 1) is None
     matrices = [np.zeros((1, 2)), np.zeros((2, 3))]
     assert padded_together(PLAIN, matrices, 2) is not None
