@@ -10,8 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from headrace.elements.record_classes import register_record
 from headrace.elements.structure import object_array
-from headrace.elements.tensor_spec import TensorSpec
+from headrace.elements.tensor_spec import NAMESPACE, TensorSpec
 from headrace.errors import InvalidArgumentError
 
 __all__ = ["RaggedTensor"]
@@ -78,6 +79,10 @@ class RaggedTensor:
     def to_tensor(self, default_value: Any = None) -> np.ndarray:
         """Returns one array, rows padded at the end with ``default_value``: 0 or an empty text, if None."""
         return padded(list(self), (None,) * np.ndim(self.values), default_value)
+
+
+# What is made here is structure from the start: elsewhere a class becomes that when the first element of it is looked at.
+register_record(RaggedTensor, NAMESPACE)
 
 
 def default_padding(array: np.ndarray) -> Any:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -163,3 +165,17 @@ def test_what_does_not_fit_has_each_made_by_itself() -> None:
     matrices = [np.zeros((1, 2)), np.zeros((2, 3))]
     assert padded_together(PLAIN, matrices, 2) is not None
     assert ragged_together(_ragged_plan("int64"), matrices, 2) is None
+
+
+FIRST_OF_A_PROCESS = """
+import numpy as np
+import headrace as hr
+
+(batch,) = hr.Dataset.from_generator(lambda: iter([np.arange(2)] * 4)).ragged_batch(2).batch(2)
+assert type(batch) is hr.RaggedTensor, batch
+assert batch.values.tolist() == [[0, 1, 0, 1]] * 2, batch
+"""
+
+
+def test_the_first_ragged_batches_of_a_process_are_structure() -> None:
+    subprocess.run([sys.executable, "-c", FIRST_OF_A_PROCESS], check=True, timeout=60)
