@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import optree
@@ -56,6 +57,7 @@ QUIET: Steps = {
 
 
 CALLING = {name: step for name, step in STEPS.items() if name.startswith(("map", "filter"))}
+FILTERING = {name: step for name, step in CALLING.items() if name.startswith("filter")}
 IN_TURN = {
     "scan": lambda ds: ds.scan(0, lambda state, x: (state + 1, (state, total(x)))),
     "scan fail": lambda ds: ds.scan(0, lambda state, x: (state + 1, fail_on(1, 2)(state))),
@@ -172,8 +174,11 @@ def test_what_a_function_takes_in_one_call_is_what_stages_give(build: Build) -> 
     assert_same(expected, until_the_first_failure(found))
 
 
-@given(small(QUIET | CALLING | IN_TURN))
-def test_an_iterator_of_a_function_gives_what_stages_give_and_goes_on_from_each_state(build: Build) -> None:
+# How long functions are called at first, and then: an element at a time, all at once, and one before all others.
+WAITS_S = [(0.0, 0.0), (1e9, 1e9), (0.0, 1e9)]
+
+
+def _gives_what_stages_give_and_goes_on(build: Build, waits_s: tuple[float, float]) -> None:
     with with_stages(build()) as staged:
         expected, positions = walked(staged)
 
@@ -181,7 +186,8 @@ def test_an_iterator_of_a_function_gives_what_stages_give_and_goes_on_from_each_
         with iter(build()) as iterator:
             return [walked(iterator)]
 
-    ((elements, states),) = inside_a_run(walk)
+    with mock.patch.multiple("headrace.engine.calling_run", _FIRST_S=waits_s[0], _A_BLOCK_S=waits_s[1]):
+        ((elements, states),) = inside_a_run(walk)
     assert_same(expected, elements)
     assert list(map(is_writable, elements)) == list(map(is_writable, expected))
     for count, (state, other) in enumerate(zip(states, positions, strict=True)):
@@ -189,6 +195,20 @@ def test_an_iterator_of_a_function_gives_what_stages_give_and_goes_on_from_each_
             with iter(build()) as again:
                 again.load_state_dict(saved)
                 assert_same(expected[count:], list(delivered(again, LIMIT - count)))
+
+
+@given(small(QUIET | CALLING | IN_TURN), st.sampled_from(WAITS_S))
+def test_an_iterator_of_a_function_gives_what_stages_give_and_goes_on_from_each_state(
+    build: Build, waits_s: tuple[float, float]
+) -> None:
+    _gives_what_stages_give_and_goes_on(build, waits_s)
+
+
+@given(small(FILTERING), st.sampled_from(WAITS_S))
+def test_so_it_does_where_filters_judge_some_elements_and_leave_the_others_for_later(
+    build: Build, waits_s: tuple[float, float]
+) -> None:
+    _gives_what_stages_give_and_goes_on(build, waits_s)
 
 
 @given(small(QUIET | CALLING | IN_TURN))
