@@ -1,9 +1,9 @@
-"""Classes with fields: dataclasses whose methods are written when they are first called.
+"""Classes with fields: dataclasses whose methods are written when a program needs them.
 
 ``dataclasses`` looks at each field when a class is made, and writes and compiles three to eight methods: a third of a millisecond for
 each class. headrace has hundreds of such classes, and a program uses a few of each. So a class of ``frozen`` or ``mutable`` gets its
-slots, and no more. Its constructor, ``==`` and ``hash`` are compiled when they are first called, and the rest is the same code for all
-classes. It is a dataclass to all who ask (``fields``, ``replace``, ``match``), and described by ``dataclasses`` itself when somebody does.
+slots, and no more. ``==`` and ``hash`` are compiled when they are first called, its constructor after some objects, and the rest is the same
+code for all classes. It is a dataclass to all who ask (``fields``, ``replace``, ``match``), and described by ``dataclasses`` itself when somebody does.
 
 Classes that users make objects of are declared with ``dataclasses.dataclass(frozen=True, slots=True)`` all the same, because
 tools read their signatures.
@@ -24,6 +24,8 @@ C = TypeVar("C", bound=type[Any])
 P = ParamSpec("P")
 T = TypeVar("T")
 _NEW: Final = object()  # stands where an argument was not given, whose value a factory makes for each object
+# To write a constructor takes as long as to set the fields of about so many objects one by one.
+_OBJECTS_BEFORE: Final = 8
 # By what dataclasses knows a class.
 _DESCRIBED: Final = ("__dataclass_fields__", "__dataclass_params__", "__match_args__")
 
@@ -60,7 +62,7 @@ def _declared(cls: C, shared: dict[str, Any], *, eq: bool, kw_only: bool = False
     declared.__own_fields__ = functools.partial(_own_fields, cls.__annotations__, given, kw_only=kw_only)
     for name in _DESCRIBED:
         setattr(declared, name, _Described(name, declared, given, kw_only=kw_only))
-    methods = {"__init__": _late(declared, "__init__", _constructor)}
+    methods = {"__init__": _first_constructor(declared)}
     if eq:
         methods["__eq__"] = _late(declared, "__eq__", _equality)
         methods["__hash__"] = _late(declared, "__hash__", _hash)
@@ -183,7 +185,7 @@ _FROZEN: Final[dict[str, Any]] = {
     "__setstate__": _set_values,
 }
 
-# --- written for a class, when first called ---------------------------------------------------------------------------
+# --- written for a class, when it is needed ----------------------------------------------------------------------------
 
 
 def _late(cls: type[Any], name: str, write: Callable[[type[Any]], Callable[..., Any]]) -> Callable[..., Any]:
@@ -195,6 +197,55 @@ def _late(cls: type[Any], name: str, write: Callable[[type[Any]], Callable[..., 
         return written(self, *args, **kwargs)
 
     return method
+
+
+def _first_constructor(cls: type[Any]) -> Callable[..., Any]:
+    """Returns an ``__init__`` that sets the fields of the first objects one by one, and is written for those after them."""
+    left = _OBJECTS_BEFORE
+    fields: list[dataclasses.Field[Any]] | None = None
+    extra: list[dataclasses.Field[Any]] = []
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> None:
+        nonlocal left, fields, extra
+        left -= 1
+        if fields is None:
+            fields, extra = _fields(cls)
+        if left >= 0 and (values := _given(fields, extra, args, kwargs)) is not None:
+            _set_one_by_one(self, values, extra)
+            return
+        written = _constructor(cls)
+        cls.__init__ = written  # that is its place
+        written(self, *args, **kwargs)
+
+    return method
+
+
+def _given(fields: list[Any], extra: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:
+    """Returns what a constructor is given for each name; None where it would refuse that."""
+    positional = [field.name for field in (*fields, *extra) if field.init and not field.kw_only]
+    given = dict(zip(positional, args, strict=False)) | kwargs
+    if len(given) < len(args) + len(kwargs):
+        return None
+    values = {}
+    for field in (*fields, *extra):
+        name = field.name
+        if field.init and name in given:
+            values[name] = given.pop(name)
+        elif field.default_factory is not dataclasses.MISSING:
+            values[name] = field.default_factory()
+        elif field.default is not dataclasses.MISSING:
+            values[name] = field.default
+        elif field.init:
+            return None
+    return None if given else values
+
+
+def _set_one_by_one(self: Any, values: dict[str, Any], extra: list[Any]) -> None:
+    arguments = [values.pop(field.name) for field in extra]
+    for name, value in values.items():
+        object.__setattr__(self, name, value)
+    if hasattr(self, "__post_init__"):
+        self.__post_init__(*arguments)
 
 
 def _constructor(cls: type[Any]) -> Callable[..., Any]:

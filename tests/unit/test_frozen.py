@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import itertools
 import pickle
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,6 +16,9 @@ from docs.building.surface import pages
 
 import headrace as hr
 from headrace.frozen import frozen, maker, mutable, replaced
+
+# More objects than are made before a constructor is written.
+_MANY = 20
 
 
 @frozen
@@ -77,7 +81,7 @@ def test_arguments_defaults_and_factories_are_those_of_a_dataclass() -> None:
 
 def test_a_wrong_argument_is_told_with_the_name_of_the_class() -> None:
     wrong: Callable[..., Any] = Position
-    for _ in range(2):  # the first call writes the constructor
+    for _ in range(_MANY):  # after some objects the constructor is written
         with pytest.raises(TypeError, match=r"Position\.__init__\(\) .*unexpected keyword argument 'place'"):
             wrong(1, place=2)
     with pytest.raises(TypeError, match=r"Derived\.__init__\(\) missing 1 required keyword-only argument: 'size'"):
@@ -174,9 +178,64 @@ def test_a_class_in_which_nothing_was_made_has_no_written_methods() -> None:
 
     before = Unused.__init__
     assert before.__code__.co_varnames[:1] == ("self",)
-    Unused(1)
+    assert [Unused(value).value for value in range(2)] == [0, 1]
+    assert Unused.__init__ is before
+    assert [Unused(value).value for value in range(_MANY)] == list(range(_MANY))
     assert Unused.__init__ is not before
-    assert Unused(2).value == 2
+
+
+def _declared(with_fields: Callable[[type], Any], with_keywords: Callable[[type], Any]) -> list[Any]:
+    """Returns new classes of each kind of fields, of which no object was made."""
+
+    @with_fields
+    class Above:
+        first: int
+        second: str = "b"
+        third: list[int] = dataclasses.field(default_factory=list)
+
+    @with_fields
+    class Below(Above):
+        second: str = "c"
+        fourth: dataclasses.InitVar[int] = 3  # type: ignore[assignment]  # mypy cannot know what declares it
+        fifth: int = dataclasses.field(init=False, default=5)
+        sixth: int = dataclasses.field(init=False)
+
+        def __post_init__(self, fourth: int) -> None:
+            object.__setattr__(self, "sixth", self.first + fourth)
+
+    @with_keywords
+    class Named:
+        first: int
+        second: str = "b"
+
+    return [Above, Below, Named]
+
+
+@pytest.mark.parametrize("which", ["above", "below", "named", "mutable above"])
+def test_each_object_is_made_as_dataclasses_makes_it_and_refused_where_it_refuses(which: str) -> None:
+    """The first of a class, and those after its constructor was written; given each number of arguments and each set of names."""
+
+    def made(kind: Any, args: Sequence[int], names: Sequence[str]) -> object:
+        try:
+            return dataclasses.astuple(kind(*args, **{name: number for number, name in enumerate(names, 10)}))
+        except TypeError as error:
+            return type(error)
+
+    def new() -> Any:
+        return (
+            _declared(mutable, mutable)[0] if which == "mutable above" else _declared(frozen, frozen(kw_only=True))[at]
+        )
+
+    at = ["above", "below", "named", "mutable above"].index(which) % 3
+    theirs = _declared(dataclasses.dataclass, dataclasses.dataclass(kw_only=True))[at]
+    written = new()
+    for _ in range(_MANY):
+        written(first=1)
+    names = ["first", "second", "third", "fourth", "fifth", "other"]
+    given = itertools.chain.from_iterable(itertools.combinations(names, count) for count in range(len(names)))
+    for those, count in itertools.product(given, range(6)):
+        args = range(count)
+        assert made(new(), args, those) == made(written, args, those) == made(theirs, args, those), (count, those)
 
 
 def test_a_class_is_described_as_dataclasses_describes_it_before_an_object_of_it_is_made() -> None:
