@@ -21,7 +21,8 @@ from tests.laws.small_plans import SOURCES, STEPS
 
 import headrace as hr
 from headrace.blocks.block import Block
-from headrace.engine import CallingRun, SmallRun, is_inside_run
+from headrace.engine import SmallRun, is_inside_run
+from headrace.engine.calling_run import CallingRun
 from headrace.errors import HeadraceError
 from headrace.iterator import DatasetIterator
 from headrace.physical.at_once import called

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from headrace import exiting
 from headrace.blocks.block import Failure
-from headrace.engine.inside import is_inside_run
+from headrace.engine.ending import is_inside_run
 from headrace.engine.small_run import SmallRun
 from headrace.errors import FailedPreconditionError
 from headrace.observe.failures import Failures
@@ -19,6 +19,7 @@ from headrace.observe.frames import begins
 from headrace.observe.frames_held import let_go_of_frames_of_failed
 from headrace.observe.recorder import Recorder
 from headrace.observe.stalls import Vigil
+from headrace.physical.few_calls import FewCalls
 from headrace.physical.loop_policy import Patience
 from headrace.physical.run_policy import USUAL
 from headrace.physical.stage import pulled_apart
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from headrace.observe.meter import Meter
     from headrace.observe.stalls import Stall
-    from headrace.physical.few_calls import FewCalls
     from headrace.physical.stage import Item, Stage
     from headrace.plan.node import Node
 
@@ -76,8 +76,6 @@ class CallingRun(SmallRun):
         """Returns the run of a plan, if a function of an open run begins it and it has few elements and such operations alone."""
         if not is_inside_run() or Recorder.active is not None:
             return None
-        from headrace.physical.few_calls import FewCalls  # what larger plans do not need
-
         exiting.hold()
         start_s = time.perf_counter()
         try:

@@ -1,4 +1,4 @@
-"""The interpreter's exit: open runs are closed, and what never returns keeps the process from nothing."""
+"""Which runs are open, and the interpreter's exit: they are closed, and what never returns keeps the process from nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headrace.log import LOG
 from headrace.observe.watch import WATCH
 from headrace.semantics.timed_calls import LEFT_BEHIND
 
-__all__ = ["OPEN_RUNS"]
+__all__ = ["OPEN_RUNS", "is_inside_run"]
 
 
 class Endable(Protocol):
@@ -49,6 +49,14 @@ _GLANCE_S: Final = 0.02
 
 # Threads for which that was waited in vain.
 _given_up: Final[set[threading.Thread]] = set()
+
+
+def is_inside_run() -> bool:
+    """Returns whether who asks is called by a function of an open run: in the thread that reads it, or in one of headrace's own."""
+    ident = threading.get_ident()
+    if any(run.is_read_by(ident) for run in OPEN_RUNS):
+        return True
+    return threading.current_thread().name.startswith("headrace-")
 
 
 @exiting.ends_at_exit

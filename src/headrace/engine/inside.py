@@ -6,27 +6,18 @@ that one is watched over: whoever looks sees its operation and its element, and 
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
 
-from headrace.engine.ending import OPEN_RUNS
 from headrace.observe.frames import begins
 from headrace.observe.frames_held import let_go_of_frames_of_failed
+from headrace.physical.at_once import called
 from headrace.physical.run_policy import USUAL
 
 if TYPE_CHECKING:
     from headrace.physical.made import Pieces
     from headrace.plan.node import Node
 
-__all__ = ["InnerPlan", "is_inside_run"]
-
-
-def is_inside_run() -> bool:
-    """Returns whether who asks is called by a function of an open run: in the thread that reads it, or in one of headrace's own."""
-    ident = threading.get_ident()
-    if any(run.is_read_by(ident) for run in OPEN_RUNS):
-        return True
-    return threading.current_thread().name.startswith("headrace-")
+__all__ = ["InnerPlan"]
 
 
 class InnerPlan:
@@ -38,8 +29,6 @@ class InnerPlan:
     @begins
     def elements(self) -> Pieces | Node | None:
         """Returns all elements, or where functions take long a plan that goes on after the first ones; None where only stages can give any."""
-        from headrace.physical.at_once import called  # what larger plans do not need
-
         try:
             return called(self._plan, USUAL.loops.patience)
         finally:

@@ -17,20 +17,15 @@ class Phase(enum.IntEnum):
     CLOSED = enum.auto()  # what its stages held is given back, or is being given back
 
 
-class Event(enum.IntEnum):
-    """What happens to a run."""
-
-    STOP = enum.auto()
-    CLOSE = enum.auto()
-    GIVE_BACK = enum.auto()  # no thread is within its stages: they are closed
-    KEEP = enum.auto()  # Ctrl-C came meanwhile, or a stage could not be closed: close() may try again
-
-
 OPEN, STOPPED, CLOSING, CLOSED = Phase
-STOP, CLOSE, GIVE_BACK, KEEP = Event
+# What happens to a run.
+STOP: Final = "stop"
+CLOSE: Final = "close"
+GIVE_BACK: Final = "give back"  # no thread is within its stages: they are closed
+KEEP: Final = "keep"  # Ctrl-C came meanwhile, or a stage could not be closed: close() may try again
 
 # What is not here does not happen. A phase changes in a line of its own under the lock, for stop() and close() come from any
-# thread, and not in a method, at whose beginning Ctrl-C may come; for the same reason phases are ints, whose hash is C's.
+# thread, and not in a method, at whose beginning Ctrl-C may come; for the same reason phases are ints, whose hash is C's, as that of texts is.
 NEXT: Final = {
     (OPEN, STOP): STOPPED,
     (STOPPED, STOP): STOPPED,

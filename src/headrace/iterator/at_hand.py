@@ -9,7 +9,7 @@ from headrace.blocks.block import Block, BlockOrFailure
 from headrace.blocks.payload import Payload
 from headrace.coordination.closing import Closing
 from headrace.elements.structure import Element
-from headrace.engine import InnerPlan, all_elements, is_inside_run
+from headrace.engine import all_elements, is_inside_run
 from headrace.iterator.dataset_iterator import DatasetIterator
 from headrace.iterator.ready_iterator import ReadyIterator
 from headrace.observe.iterators import ITERATORS
@@ -80,8 +80,12 @@ def elements_at_hand(dataset: object, plan: Node) -> AtHand | DatasetIterator | 
     if is_quiet(plan):
         made = all_elements(plan, counts=False)
         found = None if made is None else made[0]
+    elif calls_at_most(plan) and is_inside_run():
+        from headrace.engine.inside import InnerPlan  # what larger plans do not need
+
+        found = InnerPlan(plan).elements()
     else:
-        found = InnerPlan(plan).elements() if calls_at_most(plan) and is_inside_run() else None
+        return None
     if found is None:
         return None
     warn_of_whole_copies(dataset, plan)

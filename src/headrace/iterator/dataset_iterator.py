@@ -23,7 +23,7 @@ from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor
 from headrace.blocks.payload import Payload
 from headrace.elements.structure import Element
-from headrace.engine import CallingRun, Run, SmallRun, is_inside_run
+from headrace.engine import Run, SmallRun, is_inside_run
 from headrace.engine.small_run import A_BLOCK
 from headrace.errors import FailedPreconditionError, HeadraceError, InternalError
 from headrace.iterator.chained import Chained
@@ -33,7 +33,7 @@ from headrace.iterator.forked import ForkedRun, is_left_to_parent
 from headrace.iterator.joint_end import JointEnd, joint_end_of
 from headrace.iterator.phases import BEGIN, END, ENDED, LOAD, LOSE, LOST, NEW, NEXT, RUNNING
 from headrace.iterator.reader_position import ReaderPosition
-from headrace.iterator.runs import new_run, prepare_run
+from headrace.iterator.runs import new_run, prepare_run, small_run
 from headrace.iterator.saved_state import RunStart
 from headrace.observe.iterators import ITERATORS
 from headrace.observe.stalls import Stall
@@ -219,7 +219,7 @@ class DatasetIterator(Chained, ReaderPosition, ElementIterator):
         """Begins the run, where something is asked for."""
         is_left_to_parent(self)
         ITERATORS.begins(self)
-        small = (CallingRun if self._calls else SmallRun).of(self._built) if self._is_quiet else None
+        small = small_run(self._built, calls=self._calls) if self._is_quiet else None
         self._run = run = self._new_run() if small is None else small
         if small is None:
             self._finalizer = weakref.finalize(self, run.drop)

@@ -17,20 +17,15 @@ class Phase(enum.IntEnum):
     LOST = enum.auto()  # the same, and nobody knows where it stands
 
 
-class Event(enum.IntEnum):
-    """What happens to an iterator."""
-
-    BEGIN = enum.auto()  # its run was made
-    END = enum.auto()
-    LOSE = enum.auto()  # Ctrl-C came, and executor="inline" was within an element
-    LOAD = enum.auto()  # it goes on from a state
-
-
 NEW, RUNNING, ENDED, LOST = Phase
-BEGIN, END, LOSE, LOAD = Event
+# What happens to an iterator.
+BEGIN: Final = "begin"  # its run was made
+END: Final = "end"
+LOSE: Final = "lose"  # Ctrl-C came, and executor="inline" was within an element
+LOAD: Final = "load"  # it goes on from a state
 
 # What is not here does not happen. A phase changes in a line of its own under the lock, for close() comes from any thread, and
-# not in a method, at whose beginning Ctrl-C may come; for the same reason phases are ints, whose hash is C's.
+# not in a method, at whose beginning Ctrl-C may come; for the same reason phases are ints, whose hash is C's, as that of texts is.
 NEXT: Final = {
     (NEW, BEGIN): RUNNING,
     (ENDED, BEGIN): ENDED,  # closed by another thread just when the run began

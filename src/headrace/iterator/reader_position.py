@@ -17,12 +17,12 @@ from headrace.blocks.cursor import Cursor, SavedCursor
 from headrace.elements.structure import Element
 from headrace.errors import HeadraceError
 from headrace.iterator.saved_state import Earlier, RunStart
-from headrace.iterator.steps_back import StepsBack
 from headrace.plan.buffering import options_of
 from headrace.plan.node import Node
 from headrace.plan.options import Options
 
 if TYPE_CHECKING:
+    from headrace.iterator.steps_back import StepsBack
     from headrace.plan.fingerprint import Fingerprint
 
 __all__ = ["ReaderPosition"]
@@ -57,7 +57,11 @@ class ReaderPosition:
         self._delivered_before = 0  # elements before the block
         # One rank that is alone has nobody who stood elsewhere.
         ranks = None if is_quiet else self._start.ranks  # which begins the epoch now
-        self._earlier = None if ranks is None or ranks.rank.world_size == 1 else StepsBack()
+        self._earlier: StepsBack | None = None
+        if ranks is not None and ranks.rank.world_size > 1:
+            from headrace.iterator.steps_back import StepsBack  # which a job of several ranks needs alone
+
+            self._earlier = StepsBack()
         self._has_ended = False  # whether its reader got the end
 
     @functools.cached_property

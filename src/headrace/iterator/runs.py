@@ -18,7 +18,16 @@ if TYPE_CHECKING:
 
     AnyRun: TypeAlias = Run | SmallRun | RemoteRun | ForkedRun
 
-__all__ = ["new_run", "prepare_run"]
+__all__ = ["new_run", "prepare_run", "small_run"]
+
+
+def small_run(plan: Node, *, calls: bool) -> SmallRun | None:
+    """Returns the run of a quiet plan of few elements, or of one whose functions are called in turn; None where it needs a larger one."""
+    if not calls:
+        return SmallRun.of(plan)
+    from headrace.engine.calling_run import CallingRun  # what larger plans do not need
+
+    return CallingRun.of(plan)
 
 
 def prepare_run(plan: Node) -> None:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from headrace.blocks.cursor import Cursor, State
-from headrace.blocks.deep_states import in_pieces, whole
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.plan.dealt import dealing_of
@@ -21,7 +20,6 @@ from headrace.plan.options import Options
 from headrace.plan.randomness import RankNumbers, claim_epoch, continue_after_epoch
 from headrace.semantics.cache_fillings import Fillings
 from headrace.semantics.cache_keys import with_keys_of_run
-from headrace.semantics.generator_runs import OwnState
 from headrace.semantics.run_context import Seeds
 
 if TYPE_CHECKING:
@@ -192,6 +190,8 @@ def _numbers(ranks: RankStates | None) -> RankNumbers | None:
 
 
 def _of_one(position: State | None) -> dict[str, Any]:
+    from headrace.blocks.deep_states import in_pieces  # when somebody asks for a state
+
     tree, deeper = in_pieces(position)
     return {"position": tree, **({"deeper": deeper} if deeper else {})}
 
@@ -200,6 +200,8 @@ def _position(state: dict[str, Any], ranks: RankStates | None) -> State | None:
     """Returns the position that a state is of."""
     if ranks is not None:
         return ranks.position(state)
+    from headrace.blocks.deep_states import whole  # when somebody goes on from a state
+
     return whole(state["position"], state.get("deeper", []))  # type: ignore[no-any-return]
 
 
@@ -268,6 +270,8 @@ def _copied(state: dict[str, Any]) -> dict[str, Any]:
 
 def _written(value: Any) -> Any:
     """Returns a generator's own state, which is written only now that somebody asks for it."""
+    from headrace.semantics.generator_runs import OwnState  # when a state holds what JSON does not know
+
     if isinstance(value, OwnState):
         return value.value()
     raise TypeError(f"{type(value).__name__} is no plain data")

@@ -17,9 +17,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 from headrace.clock import MONOTONIC, Clock
+from headrace.frozen import frozen
 from headrace.observe.frames import held_in
 from headrace.observe.lock_use import LockUse, RunLockUse
 from headrace.observe.watch import WATCH
@@ -46,7 +47,8 @@ def can_probe() -> bool:
     return sys.platform == "linux" and has_lock()
 
 
-class _Thread(NamedTuple):
+@frozen
+class _Thread:
     """What was seen of a thread in one moment.
 
     Attributes:

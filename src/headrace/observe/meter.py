@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from headrace.durations import NOTHING, Durations, DurationsReading
+from headrace.frozen import frozen
 from headrace.observe.folded import AT_ONCE, Folded, drained
 
 __all__ = ["START", "Gauge", "Meter", "Reading"]
 
 
-class Reading(NamedTuple):
+@frozen
+class Reading:
     """What a meter has counted up to a moment. What each figure means stands in ``StageStats``."""
 
     elements: int = 0

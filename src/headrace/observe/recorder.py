@@ -12,9 +12,10 @@ import os
 import threading
 from collections import deque
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from headrace.clock import MONOTONIC, Clock
+from headrace.frozen import frozen
 
 __all__ = ["Recorder"]
 
@@ -22,7 +23,8 @@ __all__ = ["Recorder"]
 _MOST_EVENTS: Final = 1_000_000
 
 
-class _Slice(NamedTuple):
+@frozen
+class _Slice:
     """What a thread did."""
 
     name: str
@@ -32,7 +34,8 @@ class _Slice(NamedTuple):
     elements: int | None
 
 
-class _Arrow(NamedTuple):
+@frozen
+class _Arrow:
     """One end of an arrow; two with the same key belong together."""
 
     key: tuple[int, int]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, TypeAlias
 
 from headrace.durations import NOTHING, Durations, DurationsReading, Times, times_between
 from headrace.frozen import frozen
@@ -54,13 +54,9 @@ class StepStats:
         return figures
 
 
-class _Reading(NamedTuple):
-    waited: DurationsReading = NOTHING
-    copied: DurationsReading = NOTHING
-    computed: DurationsReading = NOTHING
-
-
-_NOTHING_YET: Final = _Reading()
+# What was counted up to a moment of the waits, the copies and the computing.
+_Reading: TypeAlias = tuple[DurationsReading, DurationsReading, DurationsReading]
+_NOTHING_YET: Final[_Reading] = (NOTHING, NOTHING, NOTHING)
 
 
 class _Sums:
@@ -184,4 +180,4 @@ class StepMeter(Folded[_Record]):
     def _reading(self) -> _Reading:
         self._fold()
         sums = self._sums
-        return _Reading(sums.waited.reading(), sums.copied.reading(), sums.computed.reading())
+        return sums.waited.reading(), sums.copied.reading(), sums.computed.reading()

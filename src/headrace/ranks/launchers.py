@@ -27,7 +27,7 @@ _LOCAL_SIZES: Final = ("LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE")
 LOCAL_VARIABLES: Final = (*_LOCAL_SIZES, _SLURM[1])
 # SLURM's tasks of each node: 4(x2),3 is four on each of two nodes, and three on the next.
 _TASKS_PER_NODE: Final = ("SLURM_STEP_TASKS_PER_NODE", "SLURM_NTASKS_PER_NODE")
-_RUN_OF_NODES: Final = re.compile(r"([0-9]{1,9})(?:\(x([0-9]{1,9})\))?", re.ASCII)
+_RUN_OF_NODES: Final = r"([0-9]{1,9})(?:\(x([0-9]{1,9})\))?"
 # Digits of a number of processes.
 _LONGEST: Final = 9
 
@@ -91,7 +91,7 @@ def _tasks_of_node(name: str, text: str, node: int) -> int:
     """Returns how many tasks a node has; one that is not listed has as many as the last."""
     count = 0
     for part in text.split(","):
-        found = _RUN_OF_NODES.fullmatch(part.strip())
+        found = re.fullmatch(_RUN_OF_NODES, part.strip(), re.ASCII)
         if found is None:
             raise InvalidArgumentError(
                 f"{name} is {text[:40]!r}, which is no list of tasks as in '4(x2),3'; {_WAY_OUT}"

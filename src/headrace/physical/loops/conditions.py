@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from headrace.elements.function_results import LARGE_BYTES
+from headrace.frozen import frozen
 from headrace.physical.loops.forms import (
     SCALAR,
     TEXTS,
@@ -29,7 +30,8 @@ from headrace.physical.loops.forms import (
 __all__ = ["Conditions", "conditions_of_row"]
 
 
-class _Usual(NamedTuple):
+@frozen
+class _Usual:
     """How many references a loop finds to what nobody else has."""
 
     alone: int  # to a new result in ``x``

@@ -7,10 +7,11 @@ import itertools
 import time
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from headrace.blocks.block import Block, BlockOrFailure, Failure, joined_block
 from headrace.blocks.cursor import CountedCursor, Cursor
+from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.loops.chain import Chain
 from headrace.physical.loops.held_arrays import HeldArrays
@@ -28,7 +29,8 @@ __all__ = ["LoopStage", "TunedLinks"]
 _LONG_S: Final = 1e-4
 
 
-class TunedLinks(NamedTuple):
+@frozen
+class TunedLinks:
     """An operation of a chain that may go to workers: who decides that, and which links it is."""
 
     tuner: TunedCalls
@@ -173,11 +175,12 @@ class LoopStage(Stage):
         measured_s = sum(tally.seconds)
         looped_s = max(0.0, seconds - measured_s)
         shares = self._chain.learned.shares
-        for tuner, links in self._tuned:
+        for tuned in self._tuned:
+            links = tuned.links
             own_s = sum(tally.seconds[link] + shares[link] * looped_s for link in links)
             came = tally.passed[links[0] - 1] if links[0] else done
             if came:
-                tuner.observe(came, end_s - own_s, end_s, 1)
+                tuned.tuner.observe(came, end_s - own_s, end_s, 1)
         if not measured_s and seconds > _LONG_S * done:
             self._chain.learned.look_soon()
 

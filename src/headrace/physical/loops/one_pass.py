@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -123,7 +123,8 @@ class Part:
         return [one]
 
 
-class Taken(NamedTuple):
+@frozen
+class Taken:
     """The rows of a block, as a loop takes them.
 
     Attributes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -19,7 +19,9 @@ from headrace.elements.structure import Element, TreeDef, flatten
 from headrace.errors import HeadraceError
 from headrace.frozen import frozen
 from headrace.physical.loops.forms import ArrayForm, DictForm, Form, TupleForm, form_of
-from headrace.semantics.signed import Signed
+
+if TYPE_CHECKING:
+    from headrace.semantics.signed import Signed
 
 __all__ = ["SCALARS", "STACKED_SCALARS", "Apart", "Arrays", "TakenApart", "leaf_of"]
 

@@ -19,13 +19,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from headrace.elements.structure import Element, TreeDef, flatten
 from headrace.physical.loops.compiled import compiled
 from headrace.physical.loops.taken_apart import SCALARS, STACKED_SCALARS, Arrays, TakenApart, leaf_of
 from headrace.physical.loops.taking import Constants
-from headrace.semantics.signed import Signed
+
+if TYPE_CHECKING:
+    from headrace.semantics.signed import Signed
 
 __all__ = ["ENDED", "SURPRISED", "ColumnTaking"]
 

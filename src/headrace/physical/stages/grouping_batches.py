@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -16,10 +16,12 @@ from headrace.elements.leaf_arrays import native
 from headrace.elements.structure import Element, may_refuse, unflatten
 from headrace.observe.meter import Meter
 from headrace.physical.stage import Item, Stage
-from headrace.physical.workers.batch_memory import BatchMemory
 from headrace.plan.grouping import Batch
 from headrace.semantics.failures import as_element_error
 from headrace.semantics.held_bytes import Holding
+
+if TYPE_CHECKING:
+    from headrace.physical.workers.batch_memory import BatchMemory
 
 __all__ = ["BatchStage", "CombinedBatchStage", "owned_batch", "stacked_batches", "stacked_payload"]
 
