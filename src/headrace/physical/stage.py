@@ -205,7 +205,7 @@ class Stage:
             item = source.pull(limit)
             seconds = source._span_s
         else:
-            start_cpu_s, start = time.thread_time(), time.perf_counter()
+            start_cpu_s, start = 0.0 if cpu is None else time.thread_time(), time.perf_counter()
             item = source.pull(limit)
             seconds = time.perf_counter() - start
             if cpu is not None:

@@ -48,6 +48,14 @@ class Chain:
         self._kinds = kinds
         self._singles = [Part(self.links[link : link + 1], link) for link in range(len(self.links))]
 
+    def is_of(self, nodes: Sequence[Map | Filter | Enumerate], policy: LoopPolicy) -> bool:
+        """Returns whether it is the chain of these very operations."""
+        return (
+            len(nodes) == len(self.links)
+            and policy is self.policy
+            and all(link.node is node for link, node in zip(self.links, nodes, strict=True))
+        )
+
     def run(
         self,
         block: Block,

@@ -82,16 +82,20 @@ def collected(
 
 
 def shared_chain(meter: Meter, nodes: Sequence[Map | Filter | Enumerate], context: StageContext) -> Chain:
-    """Makes the chain of these operations, which learns together with others that they became in this run.
+    """Returns the chain of these operations, which learns together with others that they became in this run; the same for the same ones.
 
     Args:
         meter: of the last operation: the run has one for each, however many stages it becomes.
         nodes: the operations.
         context: where they stand.
     """
-    chain = Chain(nodes, context.policy.loops)
-    key = (id(meter), tuple([link.kind for link in chain.links]))
-    chain.learned = context.learned.setdefault(key, chain.learned)
+    latest, policy = (id(meter), Chain), context.policy.loops
+    chain: Chain | None = context.learned.get(latest)
+    if chain is None or not chain.is_of(nodes, policy):
+        chain = Chain(nodes, policy)
+        key = (id(meter), tuple([link.kind for link in chain.links]))
+        chain.learned = context.learned.setdefault(key, chain.learned)
+        context.learned[latest] = chain  # a small dataset that is repeated becomes stages once a turn
     return chain
 
 
