@@ -65,6 +65,11 @@ _LONGER: Final = 3
 _LEAST_SHARE: Final = 0.25
 # How much faster than one thread two must be that take turns, as it seems: they also hand the lock to and fro.
 _WORTH: Final = 1.1
+# Calls that together have a smaller part of a processor, and each for a smaller part of its time, wait: for an answer, or for threads of a
+# library's. They leave processor and lock to the thread that reads, and what it does beside them takes no time: that is worth as much.
+_WAIT: Final = 0.6
+_WAITS: Final = 0.5
+_HIDDEN: Final = 0.9
 
 # So many times as fast are workers that a second look at one thread can wait.
 _FAR: Final = 2.0
@@ -204,7 +209,8 @@ class ConcurrencyTuner:
 
     def _has_tried_heavy(self, tasks: int, way: int) -> bool:
         """Returns whether so many tasks of elements that take long tell: fewer where nothing is gained, more where much could be."""
-        fewest = max(_TRIED_BY * way, _TRIED_LONGER_BY)
+        # Whole rounds: of one that has not ended some would count as if they had run by themselves.
+        fewest = way * max(_TRIED_BY, math.ceil(_TRIED_LONGER_BY / way))
         if tasks == fewest // 2:
             return not self._is_better() and abs(self._at_once() - 1) < _NEARLY
         return tasks >= _LONGER * fewest or (tasks >= fewest and (self._is_better() or self._at_once() < _AT_ONCE))
@@ -274,8 +280,14 @@ class ConcurrencyTuner:
     def _is_better(self) -> bool:
         """Returns whether workers are quicker, by the latest tasks of both ways."""
         # New memory makes those slower that compute, and gets old.
-        worth = _WORTH if self._at_once() < _AT_ONCE else 1.0
+        worth = _HIDDEN if self._waits() else _WORTH if self._at_once() < _AT_ONCE else 1.0
         return self._beside_s() * worth < self._alone_s()
+
+    def _waits(self) -> bool:
+        """Returns whether calls that take long hardly have a processor."""
+        tasks = self._counted(self._most)
+        cpu_s = sum(task[3] for task in tasks)
+        return self.is_heavy and self._at_once() < _WAIT and cpu_s < _WAITS * _together_s(tasks)
 
     def _is_far_better(self) -> bool:
         """Returns whether workers take so little beside what an element took alone that it need not be tried again yet."""
