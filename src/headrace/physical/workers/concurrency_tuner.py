@@ -20,11 +20,11 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable
 from typing import Final
 
 from headrace.observe.tables import duration
 from headrace.physical.workers.lasting import Lasting
+from headrace.physical.workers.task_figures import Task, covered_s, left_s, made, together_s, whole_rounds
 from headrace.physical.workers.trial_budget import TrialBudget, odds_of
 
 __all__ = ["ConcurrencyTuner", "tuner_of"]
@@ -74,8 +74,6 @@ _HIDDEN: Final = 0.9
 # So many times as fast are workers that a second look at one thread can wait.
 _FAR: Final = 2.0
 
-_Task = tuple[float, float, int, float, float]
-
 
 class ConcurrencyTuner:
     """Decides how many tasks may run at once; ``now`` is the answer.
@@ -95,7 +93,7 @@ class ConcurrencyTuner:
         self._most = most
         self._settled: int | None = None  # the better way; None before both were tried
         # Of the latest tasks of each way: from when to when, how many elements, with a processor for how long, and of that to place them.
-        self._tasks: dict[int, deque[_Task]] = {way: deque() for way in (1, most)}
+        self._tasks: dict[int, deque[Task]] = {way: deque() for way in (1, most)}
         self._most_made = 0  # elements at once in the thread that reads
         self._not_told = (0, 0.0)  # elements that were made alone since it thought about them, and how long they took
         self._most_here: int | None = None  # what is found by thinking
@@ -134,7 +132,7 @@ class ConcurrencyTuner:
             return 1
         # Who reads may ask for one element to complete a batch, and for many next: that one says nothing about those.
         many = max(tasks[-1][2], self._most_made)
-        seconds, elements = _together_s(tasks), _made(tasks)
+        seconds, elements = together_s(tasks), made(tasks)
         return max(1, min(many * _GROWTH, int(_SHORT_S * elements / max(seconds, 1e-9))))
 
     def await_processes(self) -> None:
@@ -202,8 +200,8 @@ class ConcurrencyTuner:
         tasks = self._tasks[way]
         if way == 1:
             fewest = _TOLD_BY if self._is_cheap() else 1
-            return len(tasks) >= fewest and _together_s(tasks) >= fewest * _MEASURABLE_S
-        if len(tasks) < _TRIED_BY * way or _together_s(tasks) + _left_s(tasks) < way * _MEASURABLE_S:
+            return len(tasks) >= fewest and together_s(tasks) >= fewest * _MEASURABLE_S
+        if len(tasks) < _TRIED_BY * way or together_s(tasks) + left_s(tasks) < way * _MEASURABLE_S:
             return False
         return not self.is_heavy or self._has_tried_heavy(len(tasks), way)
 
@@ -287,7 +285,7 @@ class ConcurrencyTuner:
         """Returns whether calls that take long hardly have a processor."""
         tasks = self._counted(self._most)
         cpu_s = sum(task[3] for task in tasks)
-        return self.is_heavy and self._at_once() < _WAIT and cpu_s < _WAITS * _together_s(tasks)
+        return self.is_heavy and self._at_once() < _WAIT and cpu_s < _WAITS * together_s(tasks)
 
     def _is_far_better(self) -> bool:
         """Returns whether workers take so little beside what an element took alone that it need not be tried again yet."""
@@ -298,30 +296,30 @@ class ConcurrencyTuner:
         """Returns what an element takes alone, until it is where workers put it: before they were tried, or after, whichever was less."""
         alone_s = self._element_s(1)
         tasks = self._counted(self._most)
-        placing_s = sum(max(0.0, task[4]) for task in tasks) / max(1, _made(tasks))
+        placing_s = sum(max(0.0, task[4]) for task in tasks) / max(1, made(tasks))
         return placing_s + (alone_s if self._confirms_s is None else min(alone_s, self._confirms_s))
 
     def _beside_s(self) -> float:
         """Returns what an element takes in workers, and of the thread that reads, which has its part of it then, too."""
         tasks = self._counted(self._most)
-        return self._element_s(self._most) + _left_s(tasks) / max(1, _made(tasks))
+        return self._element_s(self._most) + left_s(tasks) / max(1, made(tasks))
 
     def _at_once(self) -> float:
         """Returns how many processors workers had at once."""
         tasks = self._counted(self._most)
-        return sum(task[3] for task in tasks) / max(_covered_s(tasks), 1e-9)
+        return sum(task[3] for task in tasks) / max(covered_s(tasks), 1e-9)
 
     def _lost_s(self, alone_s: float) -> float:
         """Returns what the experiment took: all of its time, or beyond what the elements would have taken, where a hand-over is little."""
         tried = self._tasks[self.now]
-        took_s = _covered_s(tried) + _left_s(tried)
-        return max(0.0, took_s - alone_s * _made(tried)) if self.is_heavy else took_s
+        took_s = covered_s(tried) + left_s(tried)
+        return max(0.0, took_s - alone_s * made(tried)) if self.is_heavy else took_s
 
     def _share(self) -> float:
         """Returns what part of the time is spent on this alone: so much workers can hide at most."""
         tasks = self._tasks[1]
         whole_s = tasks[-1][1] - tasks[0][1]
-        return _together_s([*tasks][1:]) / whole_s if whole_s > 0 else 1.0
+        return together_s([*tasks][1:]) / whole_s if whole_s > 0 else 1.0
 
     def _slowest_s(self) -> float:
         """Returns what an element takes lately, by itself."""
@@ -334,9 +332,9 @@ class ConcurrencyTuner:
     def _element_s(self, way: int) -> float:
         """Returns how long it takes until one element more is there."""
         tasks = self._counted(way)
-        return _covered_s(tasks) / max(1, _made(tasks))
+        return covered_s(tasks) / max(1, made(tasks))
 
-    def _counted(self, way: int) -> list[_Task]:
+    def _counted(self, way: int) -> list[Task]:
         """Returns those of the latest tasks of a way that tell what comes of it."""
         tasks = [*self._tasks[way]]
         if way == 1:
@@ -346,7 +344,7 @@ class ConcurrencyTuner:
         if len(tasks) >= _TRIED_LONGER_BY // 2 and self._settled != way:
             half_s = sorted(task[0] for task in tasks)[len(tasks) // 2]
             tasks = [task for task in tasks if task[0] >= half_s]  # those that began together, all or none
-        return _whole_rounds(tasks)
+        return whole_rounds(tasks)
 
     def _settle(self, better: int) -> None:
         is_same = better == self._settled
@@ -354,46 +352,6 @@ class ConcurrencyTuner:
         self._interval_s = min(growth * self._interval_s, _LAST_INTERVAL_S) if is_same else _FIRST_INTERVAL_S
         self.now = self._settled = better
         self._left_s = self._interval_s
-
-
-def _together_s(tasks: Iterable[_Task]) -> float:
-    """Returns how long tasks took, all of them together."""
-    return sum(end_s - start_s for start_s, end_s, *_ in tasks)
-
-
-def _left_s(tasks: Iterable[_Task]) -> float:
-    """Returns how long their reader was at what is left to it, which may be nearly all."""
-    return sum(max(0.0, -placing_s) for *_, placing_s in tasks)
-
-
-def _made(tasks: Iterable[_Task]) -> int:
-    """Returns how many elements tasks made."""
-    return sum(elements for _, _, elements, *_ in tasks)
-
-
-def _whole_rounds(tasks: list[_Task]) -> list[_Task]:
-    """Returns tasks that ran at once without those that ended with the first, and those that began with the latest.
-
-    Of these some are not known: they were forgotten, or are on their way. Few tasks are an experiment, and all of it.
-    """
-    if not tasks:
-        return tasks
-    moment_s = _together_s(tasks) / len(tasks) / 2
-    first_s, last_s = min(task[1] for task in tasks), max(task[0] for task in tasks)
-    whole = [task for task in tasks if task[1] > first_s + moment_s and task[0] < last_s - moment_s]
-    return whole if 2 * len(whole) >= len(tasks) else tasks
-
-
-def _covered_s(tasks: Iterable[_Task]) -> float:
-    """Returns how long any of the tasks ran: time in which several do counts once.
-
-    A task that needs Python's lock takes no longer beside others, once it has begun: it begins when they have ended.
-    """
-    covered_s, until_s = 0.0, -math.inf
-    for start_s, end_s, *_ in sorted(tasks):
-        covered_s += max(0.0, end_s - max(start_s, until_s))
-        until_s = max(until_s, end_s)
-    return covered_s
 
 
 _TUNERS: Final = Lasting(ConcurrencyTuner)
