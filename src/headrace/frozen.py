@@ -202,14 +202,14 @@ def _late(cls: type[Any], name: str, write: Callable[[type[Any]], Callable[..., 
 def _first_constructor(cls: type[Any]) -> Callable[..., Any]:
     """Returns an ``__init__`` that sets the fields of the first objects one by one, and is written for those after them."""
     left = _OBJECTS_BEFORE
-    fields: list[dataclasses.Field[Any]] | None = None
-    extra: list[dataclasses.Field[Any]] = []
+    known: tuple[list[dataclasses.Field[Any]], list[dataclasses.Field[Any]]] | None = None
 
     def method(self: Any, *args: Any, **kwargs: Any) -> None:
-        nonlocal left, fields, extra
+        nonlocal left, known
         left -= 1
-        if fields is None:
-            fields, extra = _fields(cls)
+        if known is None:
+            known = _fields(cls)  # both at once: other threads may make objects, too
+        fields, extra = known
         if left >= 0 and (values := _given(fields, extra, args, kwargs)) is not None:
             _set_one_by_one(self, values, extra)
             return
