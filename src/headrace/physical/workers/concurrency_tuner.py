@@ -207,8 +207,7 @@ class ConcurrencyTuner:
 
     def _has_tried_heavy(self, tasks: int, way: int) -> bool:
         """Returns whether so many tasks of elements that take long tell: fewer where nothing is gained, more where much could be."""
-        # Whole rounds: of one that has not ended some would count as if they had run by themselves.
-        fewest = way * max(_TRIED_BY, math.ceil(_TRIED_LONGER_BY / way))
+        fewest = max(_TRIED_BY * way, _TRIED_LONGER_BY)
         if tasks == fewest // 2:
             return not self._is_better() and abs(self._at_once() - 1) < _NEARLY
         return tasks >= _LONGER * fewest or (tasks >= fewest and (self._is_better() or self._at_once() < _AT_ONCE))
