@@ -18,7 +18,6 @@ Several threads may use one tuner; what they spoil for each other is an average.
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from typing import Final
 
