@@ -4,7 +4,7 @@ A payload is immutable and comes in several forms, cheapest first; stages cut an
 
     Indexed     indices into a source that is read by index: nothing has been read yet
     Columns     one array a leaf, elements along the first axis
-    RaggedRows  the same for arrays of different lengths, one behind the other, where their reader puts them together
+    RaggedRows  the bytes of arrays of different lengths, where their reader puts them together
     Zipped      several payloads side by side
     Rows        a list of elements, for what fits no array
 

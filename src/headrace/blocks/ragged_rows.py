@@ -1,4 +1,4 @@
-"""A payload of elements that are arrays of different lengths: all of them in one array, which no element is an object in.
+"""A payload of elements that are arrays of different lengths: each is its bytes, which cost less than an array, and are joined at once.
 
 Who reads many short arrays to put them together anyway, as ``pack`` and ``unbatch`` do, asks for them in this form (``Stage.may_join``). It
 hands none of them on, so it is not written down whether they were read-only.
@@ -6,8 +6,8 @@ hands none of them on, so it is not written down whether they were read-only.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -17,56 +17,67 @@ from headrace.blocks.payload import Rows
 from headrace.elements.rows_and_columns import rows_of_leaves
 from headrace.elements.structure import Element, TreeDef
 
-__all__ = ["RaggedColumn", "RaggedRows"]
+__all__ = ["RaggedColumn", "RaggedRows", "array_of_bytes"]
+
+
+def array_of_bytes(contents: Sequence[bytes], dtype: np.dtype[Any]) -> np.ndarray:
+    """Joins the bytes of arrays of one axis to one array, which may be written to."""
+    return np.frombuffer(bytearray().join(contents), dtype) if any(contents) else np.empty(0, dtype)
 
 
 class RaggedColumn:
-    """Arrays of one dtype and one axis, joined.
+    """Arrays of one dtype, which is of numbers, and one axis.
 
     Args:
-        values: all of them, one behind the other; nobody else has it.
-        ends: where each begins in it, and the last one ends (int64).
+        contents: the bytes of each.
+        dtype: that of all.
+
+    Attributes:
+        ends: how many items there are before each, and after the last one (int64).
     """
 
-    __slots__ = ("ends", "values")
+    __slots__ = ("_values", "contents", "dtype", "ends")
 
-    def __init__(self, values: np.ndarray, ends: np.ndarray) -> None:
-        self.values = values
-        self.ends = ends
-
-    @classmethod
-    def of_bytes(cls, contents: Sequence[bytes], dtype: np.dtype) -> RaggedColumn:
-        """Joins arrays of which each is given as its bytes."""
-        ends = np.zeros(len(contents) + 1, np.int64)
-        np.fromiter(map(len, contents), np.int64, len(contents)).cumsum(out=ends[1:])
-        ends //= dtype.itemsize
-        values = np.frombuffer(bytearray().join(contents), dtype) if ends[-1] else np.empty(0, dtype)
-        return cls(values, ends)
+    def __init__(self, contents: list[bytes], dtype: np.dtype[Any]) -> None:
+        self.contents = contents
+        self.dtype = dtype
+        self.ends = np.zeros(len(contents) + 1, np.int64)
+        np.fromiter(map(len, contents), np.int64, len(contents)).cumsum(out=self.ends[1:])
+        self.ends //= dtype.itemsize
+        self._values: np.ndarray | None = None
 
     def __len__(self) -> int:
-        return len(self.ends) - 1
+        return len(self.contents)
+
+    @property
+    def values(self) -> np.ndarray:
+        """All of them, one behind the other; nobody else has that."""
+        if self._values is None:
+            self._values = array_of_bytes(self.contents, self.dtype)
+        return self._values
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes they have."""
+        return int(self.ends[-1]) * self.dtype.itemsize
 
     def subset(self, indices: Indices) -> RaggedColumn:
         """Returns the arrays at these indices."""
-        if isinstance(indices, range) and indices.step == 1:
-            ends = self.ends[indices.start : indices.stop + 1]
-            return RaggedColumn(self.values[ends[0] : ends[-1]], ends - ends[0])
-        starts = self.ends[:-1][indices] if isinstance(indices, np.ndarray) else self.ends[list(indices)]
-        stops = self.ends[1:][indices] if isinstance(indices, np.ndarray) else self.ends[1:][list(indices)]
-        parts = [self.values[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
-        ends = np.zeros(len(parts) + 1, np.int64)
-        (stops - starts).cumsum(out=ends[1:])
-        values = np.concatenate(parts) if parts else self.values[:0]
-        return RaggedColumn(values, ends)
+        contents = self.contents
+        if isinstance(indices, range):
+            return RaggedColumn(
+                contents[indices.start : indices.stop] if indices.step == 1 else [contents[index] for index in indices],
+                self.dtype,
+            )
+        return RaggedColumn([contents[index] for index in indices.tolist()], self.dtype)
 
     def arrays(self) -> list[np.ndarray]:
         """Returns them one by one, each with memory of its own."""
-        values, ends = self.values, self.ends.tolist()
-        return [values[start:stop].copy() for start, stop in itertools.pairwise(ends)]
+        return [np.frombuffer(content, self.dtype).copy() for content in self.contents]
 
 
 class RaggedRows:
-    """Elements whose leaves are arrays that are joined, at least one."""
+    """Elements whose leaves are arrays of numbers with one axis, at least one."""
 
     __slots__ = ("joined", "treedef")
 
@@ -92,4 +103,4 @@ class RaggedRows:
 
     @property
     def nbytes(self) -> int:
-        return sum(column.values.nbytes for column in self.joined)
+        return sum(column.nbytes for column in self.joined)

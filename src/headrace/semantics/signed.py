@@ -68,7 +68,7 @@ class Signed:
         columns = rows.joined
         if rows.treedef != self._treedef:
             return None
-        are_fit = all(leaf.takes_any(column.values) for leaf, column in zip(self._leaves, columns, strict=True))
+        are_fit = all(leaf.takes_any(column.dtype) for leaf, column in zip(self._leaves, columns, strict=True))
         return RaggedRows(self._treedef, columns) if are_fit else None
 
     @property
@@ -247,9 +247,9 @@ class _Leaf:
             return False
         return () not in shapes and all(_fits(shape, self._spec.shape) for shape in shapes)
 
-    def takes_any(self, array: np.ndarray) -> bool:
-        """Returns whether the array would fit whatever its length were."""
-        return array.dtype == self._dtype and self._spec.shape in (None, (None,))
+    def takes_any(self, dtype: np.dtype) -> bool:
+        """Returns whether an array of this dtype and one axis would fit whatever its length were."""
+        return dtype == self._dtype and self._spec.shape in (None, (None,))
 
     def fitted(self, leaf: Any) -> Any:
         """Brings the leaf into the form of the signature.

@@ -18,7 +18,7 @@ def rows_of(lengths: list[int]) -> list[dict[str, np.ndarray]]:
 
 
 def joined(rows: list[dict[str, np.ndarray]]) -> RaggedRows:
-    columns = [RaggedColumn.of_bytes([row[key].tobytes() for row in rows], rows[0][key].dtype) for key in ("x", "y")]
+    columns = [RaggedColumn([row[key].tobytes() for row in rows], rows[0][key].dtype) for key in ("x", "y")]
     return RaggedRows(flatten(rows[0])[1], columns)
 
 

@@ -1,4 +1,4 @@
-"""Arrays that a list holds, for a reader that joins them: a block of them is one concatenation, without a call for each.
+"""Arrays that a list holds, for a reader that joins them: a block of them is read at once.
 
 Nobody runs between two of them, so each needs no copy of its own before the next one is read.
 """
@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from headrace.blocks.payload import Payload
 from headrace.blocks.ragged_rows import RaggedColumn, RaggedRows
@@ -45,11 +43,10 @@ class HeldArrays:
         except (IndexError, TypeError):
             return None
         items = common_items(arrays)
-        self._are_short = items is not None and items[1] == () and is_of_numbers(items[0])
-        if not self._are_short:
+        if items is None or items[1] or not is_of_numbers(items[0]):
+            self._are_short = False
             return None
-        values = np.concatenate(arrays)
-        self._are_short = not is_long(values.nbytes, len(arrays))
-        ends = np.zeros(len(arrays) + 1, np.int64)
-        np.fromiter(map(len, arrays), np.int64, len(arrays)).cumsum(out=ends[1:])
-        return RaggedRows(LEAF, [RaggedColumn(values, ends)])
+        # Their bytes cost half as much as to join the arrays.
+        contents = [array.tobytes() for array in arrays]
+        self._are_short = not is_long(sum(map(len, contents)), len(contents))
+        return RaggedRows(LEAF, [RaggedColumn(contents, items[0])])

@@ -58,8 +58,8 @@ class JoinedForm:
 
     def rows(self, taken: Sequence[Any]) -> RaggedRows:
         """Returns the elements of which these are the bytes, at least one."""
-        columns = zip(*taken, strict=True) if self.keys else [taken]
-        return RaggedRows(self.treedef, list(map(RaggedColumn.of_bytes, columns, self.dtypes)))
+        columns = map(list, zip(*taken, strict=True) if self.keys else [taken])
+        return RaggedRows(self.treedef, list(map(RaggedColumn, columns, self.dtypes)))
 
     def elements(self, taken: Sequence[Any]) -> list[Element]:
         """Returns the same one by one."""

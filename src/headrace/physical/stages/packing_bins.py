@@ -16,8 +16,6 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-import numpy as np
-
 from headrace.frozen import frozen
 from headrace.physical.stages.packing_filling import CutRow, PackedRow, Span, contents_of
 from headrace.physical.stages.packing_rows import Piece
@@ -41,8 +39,8 @@ class OpenBins(Protocol):
     """The rows that are open."""
 
     @property
-    def sequences(self) -> Iterable[tuple[np.ndarray, ...]]:
-        """The sequences in them."""
+    def sequences(self) -> Iterable[Any]:
+        """The sequences in them: their tokens."""
         ...
 
     @property
@@ -136,23 +134,19 @@ class _Bins:
         self._opened = self._closed = 0
         self.count = 0
         self.nbytes = 0
-        self._runs: deque[SequenceRun] = deque()  # that open rows may share
-        self._shared_nbytes = 0  # in these
 
     @property
-    def sequences(self) -> Iterable[tuple[np.ndarray, ...]]:
-        return itertools.chain.from_iterable(row.sequences() for row in self.rows.values())
+    def sequences(self) -> Iterable[Any]:
+        return itertools.chain.from_iterable(row.sequences for row in self.rows.values())
 
     @property
     def oldest(self) -> int | None:
-        return next((row.parts[1] for row in self.rows.values()), None)
+        return next((row.bounds[0] for row in self.rows.values()), None)
 
     def forget(self) -> None:
         self.log = list(self.rows.values())
 
     def take(self, run: SequenceRun, start: int, rows: list[Any], limit: int) -> int:
-        if not start and run.is_joined:
-            self._share(run)
         self._out, self._most = rows, limit
         stop = self._shelf_of(run).take(run, start, self)
         self._count_in(run, start, stop)
@@ -171,7 +165,7 @@ class _Bins:
 
     def go_out(self, row: PackedRow, read: int, shelf: Shelf) -> bool:
         del self.rows[row.opened_at]
-        self.count -= row.count
+        self.count -= len(row.sequences)
         self.nbytes -= row.nbytes
         (shelf if row.kind is shelf.kind else self._shelves[row.kind]).close(row)
         row.closed_at = self._closed
@@ -179,22 +173,6 @@ class _Bins:
         self._closed += 1
         self._out.append(row)
         return len(self._out) < self._most
-
-    def _share(self, run: SequenceRun) -> None:
-        """Takes in a run that comes; what rows keep alive is at most twice what is in them, and two runs.
-
-        Rows go out about in the order in which they were opened, and so with all that is in a run; those that stay get copies.
-        """
-        self._runs.append(run)
-        self._shared_nbytes += run.shared_nbytes
-        if self._shared_nbytes <= 2 * self.nbytes:
-            return
-        most = 2 * (self.nbytes + max(one.shared_nbytes for one in self._runs))
-        while self._shared_nbytes > most:
-            oldest = self._runs.popleft()
-            self._shared_nbytes -= oldest.shared_nbytes
-            for row in self.rows.values():
-                row.settle(oldest)
 
     def _count_in(self, run: SequenceRun, start: int, stop: int) -> None:
         count, nbytes = run.weight(start, stop)
@@ -263,7 +241,7 @@ class _OneBin:
         self._total = 0  # tokens in them
 
     @property
-    def sequences(self) -> Iterable[tuple[np.ndarray, ...]]:
+    def sequences(self) -> Iterable[Any]:
         for run, begin, end in self._pieces:
             for index in run.order.indices(begin, end):
                 part = slice(*run.order.ends[index - run.first : index - run.first + 2].tolist())

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import bisect
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from headrace.physical.stages.packing_rows import CutTokens, Piece, WholeTokens, apart
+from headrace.physical.stages.packing_rows import CutTokens, Piece, WholeTokens
 from headrace.physical.stages.packing_runs import RunOrder, SequenceRun, widths_of
 from headrace.semantics.packing import BinContents, SequenceKind
 
@@ -33,10 +31,8 @@ class PackedRow:
         kind: what its sequences have in common.
         limits: how long each of its components is.
         width: how many bytes a token of all components has.
-        parts: consecutive sequences of it: their run, and their indices among all that were read, from one to before another; again and
-            again. None any more, once its tokens were taken.
-        bounds: these indices alone, once its tokens were taken.
-        count: how many sequences are in it.
+        bounds: the indices of its sequences among all that were read, from one to before another; again and again.
+        sequences: the tokens of each of its sequences, as in a run; none any more, once they were taken.
         room: for each component for how many more tokens there is room, where its sequences are not even; else None.
         total: the same, in all components; where they are even, in each.
         opened_at: how many rows were opened before it.
@@ -47,13 +43,12 @@ class PackedRow:
     __slots__ = (
         "bounds",
         "closed_at",
-        "count",
         "kind",
         "limits",
         "opened_at",
-        "parts",
         "read",
         "room",
+        "sequences",
         "total",
         "width",
     )
@@ -63,9 +58,8 @@ class PackedRow:
         self.kind = kind
         self.limits = limits
         self.width = like.width
-        self.parts: list[Any] = []
-        self.bounds: Sequence[int] = ()
-        self.count = 0
+        self.bounds: Any = []
+        self.sequences: list[Any] = []
         self.room: list[int] | None = None if is_even else list(limits)
         self.total = limits[0] if is_even else sum(limits)
         self.opened_at = opened_at
@@ -75,42 +69,22 @@ class PackedRow:
     def add(self, run: SequenceRun, start: int, stop: int, room: int) -> None:
         """Adds even sequences of a run, each with tokens, after which there is so much room."""
         self.total = room
-        self.count += stop - start
         first = run.first
-        self.parts += run if run.ends else run.part(start, stop), first + start, first + stop
-
-    def settle(self, run: SequenceRun) -> None:
-        """Copies what it has of a run that others have, too, so that it does not keep all of that alive."""
-        parts = self.parts
-        if not parts or parts[0].first > run.first:
-            return  # it was opened later
-        for at in range(0, len(parts), 3):
-            if parts[at] is run:
-                parts[at] = run.part(parts[at + 1] - run.first, parts[at + 2] - run.first)
+        self.bounds += first + start, first + stop
+        self.sequences += run.sequences[start:stop]
 
     def add_uneven(self, run: SequenceRun, at: int) -> None:
         """Adds a sequence of a run, with tokens."""
         assert self.room is not None  # each component is counted
         self.room = [room - lengths[at] for room, lengths in zip(self.room, run.lengths, strict=True)]
-        parts, index = self.parts, run.first + at
-        if parts and parts[-1] == index and parts[-3] is run:
-            parts[-1] += 1
-            self.count += 1
-            self.total = sum(self.room)
-        else:
-            self.add(run, at, at + 1, sum(self.room))
+        self.add(run, at, at + 1, sum(self.room))
 
     def taken(self) -> WholeTokens:
         """Returns its tokens, once it went out; it forgets them, and positions that are kept refer to its indices alone."""
         missing = [self.total] * len(self.limits) if self.room is None else self.room
-        parts = self.parts
-        self.bounds, self.parts = tuple(_bounds_of(parts)), _NOTHING
-        return parts, missing
-
-    def sequences(self) -> Iterator[tuple[np.ndarray, ...]]:
-        """Yields the tokens of its sequences, of each component in turn, in as few arrays as they are in."""
-        for arrays, _, _ in apart((self.parts, self.limits)):
-            yield from ((tokens,) for tokens in arrays)
+        sequences, self.sequences = self.sequences, _NOTHING
+        self.bounds = tuple(self.bounds)
+        return sequences, missing
 
     @property
     def nbytes(self) -> int:
@@ -122,8 +96,7 @@ class PackedRow:
     @property
     def indices(self) -> list[int]:
         """The indices of its sequences among all that were read."""
-        parts = self.parts  # before it is asked for the bounds: the driver may let the row go out meanwhile
-        bounds = self.bounds or _bounds_of(parts)
+        bounds = tuple(self.bounds)  # at once: the driver may add to them
         return [index for start, stop in zip(bounds[::2], bounds[1::2], strict=True) for index in range(start, stop)]
 
     def become_uneven(self) -> None:
@@ -140,12 +113,6 @@ class PackedRow:
         """Returns what was in the rows that were open when it had gone out."""
         assert self.closed_at is not None  # nobody asks before
         return contents_of(log, self.closed_at + 1, self.read)
-
-
-def _bounds_of(parts: list[Any]) -> list[int]:
-    bounds = parts.copy()  # at once: the driver may add to them
-    del bounds[::3]
-    return bounds
 
 
 def contents_of(log: Sequence[PackedRow], closed: int, read: int) -> BinContents:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from headrace.blocks.columns import Columns
+from headrace.blocks.ragged_rows import array_of_bytes
 from headrace.elements.structure import flatten, may_refuse
 from headrace.frozen import frozen
-from headrace.physical.stages.packing_runs import JoinedRun
+from headrace.physical.stages.packing_runs import JoinedRun, Tokens
 from headrace.plan.packing import Pack
 from headrace.semantics.packing import SequenceKind
 
@@ -25,16 +27,15 @@ _NUMBERS: Final = 1 << 17
 Piece = tuple[JoinedRun, int, int]
 
 
-# What is in a component of a row: its tokens, in as few arrays as they are in; how long each of its segments is; and for how many
-# more tokens there is room.
-ComponentTokens = tuple[tuple[np.ndarray, ...], tuple[int, ...], int]
+# What is in a component of a row: its tokens, in pieces; how long each of its segments is, or nothing where each piece is one; and for how
+# many more tokens there is room.
+ComponentTokens = tuple[Sequence[Tokens], Sequence[int], int]
 
 # The same for each component. Thousands of rows wait in the streams of a dealt plan, and the collector of garbage visits no tuples of
-# numbers and arrays.
+# numbers, bytes and arrays.
 RowTokens = tuple[ComponentTokens, ...]
 
-# What is in a row of whole sequences that went out: consecutive ones, which are their run, and their indices among all that were read, from one
-# to before another; again and again. And for how many more tokens there is room in each component.
+# What is in a row of whole sequences that went out: the tokens of each, as in their run, and for how many more there is room in each component.
 WholeTokens = tuple[Sequence[Any], Sequence[int]]
 
 
@@ -80,16 +81,18 @@ class RowMaker:
 
     def apart(self, rows: Sequence[Any]) -> Sequence[RowTokens]:
         """Returns what is in each of some rows by itself, whole or cut ones, so that they may be made in any order."""
-        return _cut_apart(rows, len(self._paddings)) if _are_cut(rows) else list(map(apart, rows))
+        if _are_cut(rows):
+            return _cut_apart(rows, len(self._paddings))
+        return list(map(apart, rows))
 
     def made(self, rows: Sequence[Any]) -> Columns:
         """Makes rows as they come. Tokens that nobody else has are given away."""
-        laid = _laid_cut(rows, self._paddings) if _are_cut(rows) else _laid(rows, self._paddings, _look_up)
+        laid = _laid_cut(rows, self._paddings) if _are_cut(rows) else _laid(rows, self._paddings, _of_whole)
         return self._numbered(laid, len(rows))
 
     def columns(self, parts: Sequence[RowTokens]) -> Columns:
         """Makes rows, each component of all in one array."""
-        return self._numbered(_laid(parts, self._paddings, _look_up_apart), len(parts))
+        return self._numbered(_laid(parts, self._paddings, operator.getitem), len(parts))
 
     def _numbered(self, components: Iterable[tuple[np.ndarray, _Segments]], rows: int) -> Columns:
         """Makes rows of their tokens, which are laid behind each other now, and of where their segments are."""
@@ -107,64 +110,54 @@ def _are_cut(rows: Sequence[Any]) -> bool:
     return isinstance(rows[0], CutTokens)
 
 
-def _together(arrays: Sequence[np.ndarray], rows: int, padding: np.ndarray) -> np.ndarray:
-    """Joins arrays into so many rows of the dtype and the shape of the padding of one."""
-    return np.concatenate(arrays, out=np.empty((rows * len(padding), *padding.shape[1:]), padding.dtype))
-
-
 def apart(row: WholeTokens) -> RowTokens:
-    """Returns what is in a row by itself, looked up."""
-    found: list[ComponentTokens] = []
-    for number in range(len(row[1])):
-        arrays: list[np.ndarray] = []
-        lengths: list[int] = []
-        missing = _look_up(row, number, arrays, lengths)
-        found.append((tuple(arrays), tuple(lengths), missing))
-    return tuple(found)
+    """Returns what is in a row of whole sequences by itself."""
+    components = (_of_whole(row, number) for number in range(len(row[1])))
+    return tuple([(tuple(pieces), lengths, missing) for pieces, lengths, missing in components])
 
 
-def _look_up(row: WholeTokens, number: int, arrays: list[np.ndarray], lengths: list[int]) -> int:
-    """Appends a component's tokens, in as few arrays as they are in, and how long each of its segments is; returns what is missing."""
-    parts = iter(row[0])
-    for run, begin, end in zip(parts, parts, parts, strict=True):
-        first, tokens = run.first, run.columns[number]
-        start, stop = begin - first, end - first
-        lengths += run.lengths[number][start:stop]
-        if run.ends:
-            ends = run.ends[number]
-            arrays.append(tokens[ends[start] : ends[stop]])
-        else:
-            arrays += tokens[start:stop]
-    return row[1][number]
-
-
-def _look_up_apart(row: RowTokens, number: int, arrays: list[np.ndarray], lengths: list[int]) -> int:
-    """Does the same for what is in a row by itself."""
-    its_arrays, its_lengths, missing = row[number]
-    arrays += its_arrays
-    lengths += its_lengths
-    return missing
+def _of_whole(row: WholeTokens, number: int) -> ComponentTokens:
+    """Returns a component of a row of whole sequences."""
+    sequences, missing = row
+    return sequences if len(missing) == 1 else [tokens[number] for tokens in sequences], (), missing[number]
 
 
 def _laid(
-    rows: Sequence[Any],
-    paddings: Sequence[np.ndarray],
-    look_up: Callable[[Any, int, list[np.ndarray], list[int]], int],
+    rows: Sequence[Any], paddings: Sequence[np.ndarray], component: Callable[[Any, int], ComponentTokens]
 ) -> Iterator[tuple[np.ndarray, _Segments]]:
     """Yields for each component the tokens of rows behind each other, padded, and where their segments are."""
     for number, padding in enumerate(paddings):
-        arrays: list[np.ndarray] = []
+        pieces: list[Tokens] = []
         lengths: list[int] = []
+        segments: list[Any] = lengths if component(rows[0], number)[1] else pieces
         ends: list[int] = [0]  # how many segments there are up to the end of each row
         padded: list[int] = []
         for row in rows:
-            missing = look_up(row, number, arrays, lengths)
+            its_pieces, its_lengths, missing = component(row, number)
+            pieces += its_pieces
+            lengths += its_lengths
             if missing:
-                padded.append(len(lengths))
-                arrays.append(padding[:missing])
-                lengths.append(missing)
-            ends.append(len(lengths))
-        yield _together(arrays, len(rows), padding), _Segments(np.array(lengths, np.int64), ends, frozenset(padded))
+                padded.append(len(segments))
+                rest = padding[:missing]
+                pieces.append(rest.tobytes() if type(pieces[-1]) is bytes else rest)
+                if its_lengths:
+                    lengths.append(missing)
+            ends.append(len(segments))
+        tokens, by_piece = _joined(pieces, padding)
+        counted = np.array(lengths, np.int64) if lengths else by_piece
+        yield tokens, _Segments(counted, ends, frozenset(padded))
+
+
+def _joined(pieces: Sequence[Any], padding: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Joins tokens of the dtype and the shape of the padding; returns them, and how many each piece has."""
+    dtype, shape = padding.dtype, (-1, *padding.shape[1:])
+    if set(map(type, pieces)) == {bytes}:
+        width = padding.nbytes // len(padding)
+        counts = np.fromiter(map(len, pieces), np.int64, len(pieces)) // width
+        return array_of_bytes(pieces, dtype).reshape(shape), counts
+    arrays = [np.frombuffer(one, dtype).reshape(shape) if type(one) is bytes else one for one in pieces]
+    counts = np.fromiter(map(len, arrays), np.int64, len(arrays))
+    return np.concatenate(arrays, out=np.empty((int(counts.sum()), *shape[1:]), dtype)), counts
 
 
 # A piece, or so much padding as None has tokens.
@@ -183,7 +176,7 @@ def _laid_cut(rows: Sequence[CutTokens], paddings: Sequence[np.ndarray]) -> Iter
         run = pieces[0][0]
         is_own = len(pieces) == 1 and run is not None and run.is_own[number]
         is_alike = arrays[0].dtype == padding.dtype
-        yield arrays[0] if is_own and is_alike else _together(arrays, len(rows), padding), segments
+        yield arrays[0] if is_own and is_alike else _joined(arrays, padding)[0], segments
 
 
 def _merged(rows: Sequence[CutTokens], limit: int) -> list[_PieceOrPadding]:

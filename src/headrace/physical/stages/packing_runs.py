@@ -1,14 +1,13 @@
 """Sequences to be packed, many at a time.
 
 The sequences of a block are mostly of one kind: arrays of one dtype in one structure. That is seen at one look over all of them.
-Where it is not so, or one of them is no sequence, they are looked at one by one. Short ones, and all that are cut where a row ends, are
-joined when they come: what goes into a row together is then one part of one array, and no sequence is an object of its own for as long
-as its row is open.
+Where it is not so, or one of them is no sequence, they are looked at one by one. Short ones wait for their row as their bytes: they
+cost a third of what an array does, keep nothing else alive, and are joined by one call. Those that are cut where a row ends are joined
+when they come.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from typing import Any, Final
@@ -22,12 +21,16 @@ from headrace.elements.leaf_arrays import common_items
 from headrace.elements.rows_and_columns import transpose
 from headrace.elements.structure import Element, TreeDef
 from headrace.frozen import frozen
+from headrace.physical.loops.joined_form import is_of_numbers
 from headrace.plan.packing import Pack
 from headrace.semantics.packing import SequenceKind, sequence_of
 
-__all__ = ["JoinedRun", "Run", "RunOrder", "SequenceRun", "run_of", "run_of_one", "widths_of"]
+__all__ = ["JoinedRun", "Run", "RunOrder", "SequenceRun", "Tokens", "run_of", "run_of_one", "widths_of"]
 
-# Longer components are not joined when they come: to copy them once more takes longer than to hold each by itself.
+# Those of a sequence: an array, or the bytes of it.
+Tokens = np.ndarray | bytes
+
+# Longer components wait as arrays: to copy them once more takes longer than to hold an array for each.
 _SHORT_BYTES: Final = 4 << 10
 _MOST: Final = 1 << 62  # no sequence has as many tokens
 
@@ -40,44 +43,23 @@ class SequenceRun:
         first: the index of the first among all that were read.
         kind: what they have in common; only sequences of one kind share a row.
         limits: how long each component of a row is.
-        columns: for each component those of all sequences: one array where they are joined, else a list.
-        ends: for each component where each sequence begins in that array, and the last one ends; nothing where they are not joined.
+        sequences: the tokens of each; a tuple of those of each component, where there are several.
         lengths: for each component those of all sequences.
         needs: how much room each sequence needs: a length for each component, or an int where that is all of them.
         least: so much room each needs at least that has tokens: of its needs, or of their sums.
         is_even: whether all components of each sequence are equally long, and of a row, so that one stands for all.
         width: how many bytes a token of all components has.
-        shared_nbytes: how many bytes are kept alive by whoever has one of its sequences, where they are joined.
     """
 
     first: int
     kind: SequenceKind
     limits: Sequence[int]
-    columns: Sequence[Any]
-    ends: Sequence[Sequence[int]]
+    sequences: list[Any]
     lengths: Sequence[list[int]]
     needs: Sequence[Any]
     least: int
     is_even: bool
     width: int
-    shared_nbytes: int
-
-    @property
-    def is_joined(self) -> bool:
-        """Whether its sequences are parts of one array, so that whoever has one has all."""
-        return bool(self.ends)
-
-    def part(self, start: int, stop: int) -> SequenceRun:
-        """Returns some of its sequences as a run that keeps nothing else alive."""
-        columns: list[Any] = [column[start:stop] for column in self.columns]
-        all_ends: list[Sequence[int]] = []
-        if self.ends:
-            parts = [(column, ends[start : stop + 1]) for column, ends in zip(self.columns, self.ends, strict=True)]
-            columns = [column[ends[0] : ends[-1]].copy() for column, ends in parts]
-            all_ends = [[end - ends[0] for end in ends] for _, ends in parts]
-        first, lengths, needs = self.first + start, [one[start:stop] for one in self.lengths], self.needs[start:stop]
-        kind, limits, least = self.kind, self.limits, self.least
-        return SequenceRun(first, kind, limits, columns, all_ends, lengths, needs, least, self.is_even, self.width, 0)
 
     @property
     def rows_worth(self) -> float:
@@ -198,17 +180,28 @@ def _columns_of(payload: Payload) -> tuple[TreeDef, list[Any]]:
 def _part_of(column: Any) -> tuple[Any, tuple[int, ...]] | None:
     """Returns the dtype and the shape after the first axis that all arrays of a component have; None where they differ."""
     if isinstance(column, RaggedColumn):
-        return column.values.dtype, ()
+        return column.dtype, ()
     if isinstance(column, np.ndarray):
         return (column.dtype, column.shape[2:]) if column.ndim > 1 else None
     return common_items(column)
 
 
-def _one_by_one(column: Any) -> Sequence[np.ndarray]:
+def _one_by_one(column: Any) -> list[np.ndarray]:
     """Returns the arrays of a component."""
     if isinstance(column, RaggedColumn):
-        return [column.values[start:stop] for start, stop in itertools.pairwise(column.ends.tolist())]
+        return column.arrays()
     return list(column)
+
+
+def _bytes_of(column: Any) -> list[bytes]:
+    """Returns the bytes of each array of a component, which are of numbers."""
+    if isinstance(column, RaggedColumn):
+        return column.contents
+    if isinstance(column, np.ndarray) and column.size:
+        rows = np.ascontiguousarray(column).reshape(len(column), -1)
+        contents: list[Any] = rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize))).ravel().tolist()
+        return contents
+    return [array.tobytes() for array in _one_by_one(column)]
 
 
 def run_of_one(node: Pack, element: Element, index: int) -> Run:
@@ -234,17 +227,15 @@ def _whole_run(
     needs = lengths[0] if is_even else list(zip(*lengths, strict=True))
     widths = widths_of(kind)
     nbytes = sum(int(ends[-1]) * width for ends, width in zip(all_ends, widths, strict=True))
-    ends: list[list[int]] = []
-    if len(needs) > 1 and nbytes <= _SHORT_BYTES * len(needs) * len(columns):
-        ends = [all_ends[0].tolist()] * len(columns) if is_even else [one.tolist() for one in all_ends]
-        columns = list(map(_joined, columns))
-    else:
-        columns = list(map(_one_by_one, columns))
+    is_short = len(needs) > 1 and nbytes <= _SHORT_BYTES * len(needs) * len(columns)
+    tokens: list[list[Any]] = [
+        _bytes_of(column) if is_short and width and is_of_numbers(dtype) else _one_by_one(column)
+        for column, (dtype, _), width in zip(columns, kind[1], widths, strict=True)
+    ]
     lengths *= len(columns) // len(lengths)  # all have those of the first, where they are even
     least = _least(found[0] if is_even else np.sum(found, axis=0))
-    return SequenceRun(
-        first, kind, limits, columns, ends, lengths, needs, least, is_even, sum(widths), nbytes if ends else 0
-    )
+    sequences = tokens[0] if len(tokens) == 1 else list(zip(*tokens, strict=True))
+    return SequenceRun(first, kind, limits, sequences, lengths, needs, least, is_even, sum(widths))
 
 
 def _least(lengths: np.ndarray) -> int:
