@@ -132,12 +132,18 @@ class _Bins:
         self._most = 0
         self.log: list[PackedRow] = []
         self._opened = self._closed = 0
-        self.count = 0
-        self.nbytes = 0
 
     @property
     def sequences(self) -> Iterable[Any]:
         return itertools.chain.from_iterable(row.sequences for row in self.rows.values())
+
+    @property
+    def count(self) -> int:
+        return sum(len(row.sequences) for row in self.rows.values())
+
+    @property
+    def nbytes(self) -> int:
+        return sum(row.nbytes for row in self.rows.values())
 
     @property
     def oldest(self) -> int | None:
@@ -148,9 +154,7 @@ class _Bins:
 
     def take(self, run: SequenceRun, start: int, rows: list[Any], limit: int) -> int:
         self._out, self._most = rows, limit
-        stop = self._shelf_of(run).take(run, start, self)
-        self._count_in(run, start, stop)
-        return stop
+        return self._shelf_of(run).take(run, start, self)
 
     @property
     def unopened(self) -> int:
@@ -165,19 +169,12 @@ class _Bins:
 
     def go_out(self, row: PackedRow, read: int, shelf: Shelf) -> bool:
         del self.rows[row.opened_at]
-        self.count -= len(row.sequences)
-        self.nbytes -= row.nbytes
         (shelf if row.kind is shelf.kind else self._shelves[row.kind]).close(row)
         row.closed_at = self._closed
         row.read = read
         self._closed += 1
         self._out.append(row)
         return len(self._out) < self._most
-
-    def _count_in(self, run: SequenceRun, start: int, stop: int) -> None:
-        count, nbytes = run.weight(start, stop)
-        self.count += count
-        self.nbytes += nbytes
 
     def _shelf_of(self, run: SequenceRun) -> Shelf:
         """Returns the open rows of the run's kind, counted as it needs."""
@@ -211,7 +208,6 @@ class _Bins:
             shelf.add(row)
             for index in indices:
                 shelf.put(row, sequences[index])
-                self._count_in(sequences[index], 0, 1)
 
 
 # ------------------------------------------------------------------------------------------------ cut where a row ends

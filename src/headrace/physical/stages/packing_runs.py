@@ -66,14 +66,6 @@ class SequenceRun:
         """How many rows they fill, if they fill them well."""
         return max(sum(lengths) / limit for lengths, limit in zip(self.lengths, self.limits, strict=True))
 
-    def weight(self, start: int, stop: int) -> tuple[int, int]:
-        """Returns how many sequences of a part of it have tokens, and how many bytes these have."""
-        if self.is_even:
-            needs = self.needs[start:stop]
-            return len(needs) - needs.count(0), sum(needs) * self.width
-        count, widths = sum(map(any, self.needs[start:stop])), widths_of(self.kind)
-        return count, sum(width * sum(one[start:stop]) for width, one in zip(widths, self.lengths, strict=True))
-
     def __len__(self) -> int:
         return len(self.needs)
 
