@@ -207,11 +207,10 @@ class FirstFit(Shelf):
 
     def _lose(self, need: int) -> tuple[PackedRow, int]:
         """Finds the oldest row with so much room, and takes in that it loses it; returns it, and how much is left."""
-        rooms = self._rooms
-        place = 0
-        while rooms[place] < need:
-            place += 1
-        left = rooms[place] - need
+        for place, room in enumerate(self._rooms):
+            if room >= need:
+                break
+        left = room - need
         row = self._places[place]
         self._set(place, left)
         return row, left
@@ -225,7 +224,7 @@ class FirstFit(Shelf):
         else:
             del rooms[place], self._places[place]
         if before == self._below:
-            self._below = max(rooms, default=0)
+            self._below = max(rooms) if rooms else 0
 
     def _find(self, need: Sequence[int], total: int) -> PackedRow | None:
         for row in self._places:
