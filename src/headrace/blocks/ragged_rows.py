@@ -22,7 +22,7 @@ __all__ = ["RaggedColumn", "RaggedRows", "array_of_bytes"]
 
 def array_of_bytes(contents: Sequence[bytes], dtype: np.dtype[Any]) -> np.ndarray:
     """Joins the bytes of arrays of one axis to one array, which may be written to."""
-    return np.frombuffer(bytearray().join(contents), dtype) if any(contents) else np.empty(0, dtype)
+    return np.frombuffer(bytearray().join(contents), dtype)
 
 
 class RaggedColumn:
@@ -33,17 +33,15 @@ class RaggedColumn:
         dtype: that of all.
 
     Attributes:
-        ends: how many items there are before each, and after the last one (int64).
+        lengths: how many items each has (int64).
     """
 
-    __slots__ = ("_values", "contents", "dtype", "ends")
+    __slots__ = ("_values", "contents", "dtype", "lengths")
 
     def __init__(self, contents: list[bytes], dtype: np.dtype[Any]) -> None:
         self.contents = contents
         self.dtype = dtype
-        self.ends = np.zeros(len(contents) + 1, np.int64)
-        np.fromiter(map(len, contents), np.int64, len(contents)).cumsum(out=self.ends[1:])
-        self.ends //= dtype.itemsize
+        self.lengths = np.fromiter(map(len, contents), np.int64, len(contents)) // dtype.itemsize
         self._values: np.ndarray | None = None
 
     def __len__(self) -> int:
@@ -59,17 +57,15 @@ class RaggedColumn:
     @property
     def nbytes(self) -> int:
         """How many bytes they have."""
-        return int(self.ends[-1]) * self.dtype.itemsize
+        return int(self.lengths.sum()) * self.dtype.itemsize
 
     def subset(self, indices: Indices) -> RaggedColumn:
         """Returns the arrays at these indices."""
         contents = self.contents
-        if isinstance(indices, range):
-            return RaggedColumn(
-                contents[indices.start : indices.stop] if indices.step == 1 else [contents[index] for index in indices],
-                self.dtype,
-            )
-        return RaggedColumn([contents[index] for index in indices.tolist()], self.dtype)
+        if isinstance(indices, range) and indices.step == 1:
+            return RaggedColumn(contents[indices.start : indices.stop], self.dtype)
+        chosen = indices if isinstance(indices, range) else indices.tolist()
+        return RaggedColumn([contents[index] for index in chosen], self.dtype)
 
     def arrays(self) -> list[np.ndarray]:
         """Returns them one by one, each with memory of its own."""

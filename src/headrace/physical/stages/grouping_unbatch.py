@@ -138,9 +138,11 @@ def _sliced_at_once(payload: Payload) -> tuple[Columns | Rows, Sequence[int]] | 
         slices = slices_of(payload)
         return None if slices is None else (slices, range(0, len(slices) + 1, len(slices) // len(payload)))
     if isinstance(payload, RaggedRows):
-        arrays, starts = [column.values for column in payload.joined], payload.joined[0].ends
-        are_alike = all(np.array_equal(column.ends, starts) for column in payload.joined[1:])
-        return (Columns(payload.treedef, arrays), starts.tolist()) if are_alike else None
+        lengths = payload.joined[0].lengths
+        if not all(np.array_equal(column.lengths, lengths) for column in payload.joined[1:]):
+            return None
+        arrays = [column.values for column in payload.joined]
+        return Columns(payload.treedef, arrays), [0, *lengths.cumsum().tolist()]
     return _joined_slices(payload) if isinstance(payload, Rows) and len(payload) > 1 else None
 
 

@@ -14,7 +14,7 @@ from headrace.blocks.columns import Columns
 from headrace.blocks.ragged_rows import array_of_bytes
 from headrace.elements.structure import flatten, may_refuse
 from headrace.frozen import frozen
-from headrace.physical.stages.packing_runs import JoinedRun, Tokens
+from headrace.physical.stages.packing_runs import JoinedRun, Tokens, are_bytes, bytes_in
 from headrace.plan.packing import Pack
 from headrace.semantics.packing import SequenceKind
 
@@ -127,7 +127,10 @@ def _laid(
 ) -> Iterator[tuple[np.ndarray, _Segments]]:
     """Yields for each component the tokens of rows behind each other, padded, and where their segments are."""
     for number, padding in enumerate(paddings):
-        pieces: list[Tokens] = []
+        width = padding.nbytes // len(padding)
+        is_bytes = are_bytes(padding.dtype, width)
+        rest, unit = (bytes_in(padding), width) if is_bytes else (padding, 1)
+        pieces: list[Any] = []
         lengths: list[int] = []
         segments: list[Any] = lengths if component(rows[0], number)[1] else pieces
         ends: list[int] = [0]  # how many segments there are up to the end of each row
@@ -138,26 +141,21 @@ def _laid(
             lengths += its_lengths
             if missing:
                 padded.append(len(segments))
-                rest = padding[:missing]
-                pieces.append(rest.tobytes() if type(pieces[-1]) is bytes else rest)
+                pieces.append(rest[: missing * unit])
                 if its_lengths:
                     lengths.append(missing)
             ends.append(len(segments))
-        tokens, by_piece = _joined(pieces, padding)
-        counted = np.array(lengths, np.int64) if lengths else by_piece
-        yield tokens, _Segments(counted, ends, frozenset(padded))
+        counts = np.array(lengths) if lengths else np.fromiter(map(len, pieces), np.int64, len(pieces)) // unit
+        if is_bytes:
+            tokens = array_of_bytes(pieces, padding.dtype).reshape(-1, *padding.shape[1:])
+        else:
+            tokens = _together(pieces, len(rows), padding)
+        yield tokens, _Segments(counts, ends, frozenset(padded))
 
 
-def _joined(pieces: Sequence[Any], padding: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Joins tokens of the dtype and the shape of the padding; returns them, and how many each piece has."""
-    dtype, shape = padding.dtype, (-1, *padding.shape[1:])
-    if set(map(type, pieces)) == {bytes}:
-        width = padding.nbytes // len(padding)
-        counts = np.fromiter(map(len, pieces), np.int64, len(pieces)) // width
-        return array_of_bytes(pieces, dtype).reshape(shape), counts
-    arrays = [np.frombuffer(one, dtype).reshape(shape) if type(one) is bytes else one for one in pieces]
-    counts = np.fromiter(map(len, arrays), np.int64, len(arrays))
-    return np.concatenate(arrays, out=np.empty((int(counts.sum()), *shape[1:]), dtype)), counts
+def _together(arrays: Sequence[np.ndarray], rows: int, padding: np.ndarray) -> np.ndarray:
+    """Joins arrays into so many rows of the dtype and the shape of the padding of one."""
+    return np.concatenate(arrays, out=np.empty((rows * len(padding), *padding.shape[1:]), padding.dtype))
 
 
 # A piece, or so much padding as None has tokens.
@@ -176,7 +174,7 @@ def _laid_cut(rows: Sequence[CutTokens], paddings: Sequence[np.ndarray]) -> Iter
         run = pieces[0][0]
         is_own = len(pieces) == 1 and run is not None and run.is_own[number]
         is_alike = arrays[0].dtype == padding.dtype
-        yield arrays[0] if is_own and is_alike else _joined(arrays, padding)[0], segments
+        yield arrays[0] if is_own and is_alike else _together(arrays, len(rows), padding), segments
 
 
 def _merged(rows: Sequence[CutTokens], limit: int) -> list[_PieceOrPadding]:
@@ -226,11 +224,16 @@ def _cut_apart(rows: Sequence[CutTokens], components: int) -> Sequence[RowTokens
     for row, (start, stop) in zip(rows, itertools.pairwise(segments.starts), strict=True):
         missing = lengths[stop - 1] if stop - 1 in segments.padded else 0
         its_lengths = tuple(lengths[start : stop - bool(missing)])
-        parts = [
-            tuple([run.tokens[number][begin:end] for run, begin, end in row.pieces]) for number in range(components)
-        ]
+        parts = [tuple([_part(piece, number) for piece in row.pieces]) for number in range(components)]
         found.append(tuple([(arrays, its_lengths, missing) for arrays in parts]))
     return found
+
+
+def _part(piece: Piece, number: int) -> np.ndarray:
+    """Returns the tokens of a piece in one component, as those of whole sequences are held."""
+    run, begin, end = piece
+    tokens = run.tokens[number][begin:end]
+    return bytes_in(tokens) if are_bytes(tokens.dtype, tokens[:1].nbytes) else tokens
 
 
 @frozen(eq=False)

@@ -1,8 +1,8 @@
 """Sequences to be packed, many at a time.
 
 The sequences of a block are mostly of one kind: arrays of one dtype in one structure. That is seen at one look over all of them.
-Where it is not so, or one of them is no sequence, they are looked at one by one. Short ones wait for their row as their bytes: they
-cost a third of what an array does, keep nothing else alive, and are joined by one call. Those that are cut where a row ends are joined
+Where it is not so, or one of them is no sequence, they are looked at one by one. Those of numbers wait for their row as their bytes, which
+are joined by one call; a short one as an object that costs a third of what an array does, and keeps nothing else alive. Those that are cut where a row ends are joined
 when they come.
 """
 
@@ -25,12 +25,23 @@ from headrace.physical.loops.joined_form import is_of_numbers
 from headrace.plan.packing import Pack
 from headrace.semantics.packing import SequenceKind, sequence_of
 
-__all__ = ["JoinedRun", "Run", "RunOrder", "SequenceRun", "Tokens", "run_of", "run_of_one", "widths_of"]
+__all__ = [
+    "JoinedRun",
+    "Run",
+    "RunOrder",
+    "SequenceRun",
+    "Tokens",
+    "are_bytes",
+    "bytes_in",
+    "run_of",
+    "run_of_one",
+    "widths_of",
+]
 
-# Those of a sequence: an array, or the bytes of it.
+# Those of a sequence: where they are numbers the bytes of it, as an object or as an array of them, else the sequence.
 Tokens = np.ndarray | bytes
 
-# Longer components wait as arrays: to copy them once more takes longer than to hold an array for each.
+# The bytes of longer ones are not copied: that would take longer than to hold an array for each.
 _SHORT_BYTES: Final = 4 << 10
 _MOST: Final = 1 << 62  # no sequence has as many tokens
 
@@ -54,7 +65,7 @@ class SequenceRun:
     first: int
     kind: SequenceKind
     limits: Sequence[int]
-    sequences: list[Any]
+    sequences: Sequence[Any]
     lengths: Sequence[list[int]]
     needs: Sequence[Any]
     least: int
@@ -144,18 +155,17 @@ def run_of(node: Pack, payload: Payload, first: int) -> Run | None:
     if not parts or None in parts:
         return None
     kind = (treedef, parts)
-    all_ends = list(map(_ends_of, columns))
+    lengths = list(map(_lengths_of, columns))
     if node.strategy == "concat_then_split":
-        is_equal = all(np.array_equal(ends, all_ends[0]) for ends in all_ends[1:])
-        return _joined_run(first, kind, limits, columns, all_ends[0]) if is_equal else None
+        is_equal = all(np.array_equal(one, lengths[0]) for one in lengths[1:])
+        return _joined_run(first, kind, limits, columns, lengths[0]) if is_equal else None
     for number, limit in enumerate(limits):
-        ends = all_ends[number]
-        if int((ends[1:] - ends[:-1]).max()) > limit:
+        if int(lengths[number].max()) > limit:
             if not node.truncate:
                 return None
             columns[number] = [array[:limit] for array in _one_by_one(columns[number])]
-            all_ends[number] = _ends_of(columns[number])
-    return _whole_run(first, kind, limits, columns, all_ends)
+            lengths[number] = _lengths_of(columns[number])
+    return _whole_run(first, kind, limits, columns, lengths)
 
 
 def _columns_of(payload: Payload) -> tuple[TreeDef, list[Any]]:
@@ -185,15 +195,28 @@ def _one_by_one(column: Any) -> list[np.ndarray]:
     return list(column)
 
 
-def _bytes_of(column: Any) -> list[bytes]:
-    """Returns the bytes of each array of a component, which are of numbers."""
+def are_bytes(dtype: Any, width: int) -> bool:
+    """Returns whether whole sequences of this dtype, whose tokens have so many bytes, wait for their row as those."""
+    return width > 0 and is_of_numbers(dtype)
+
+
+def _bytes_of(column: Any, lengths: np.ndarray, width: int) -> Sequence[Any]:
+    """Returns the bytes of each array of a component: as an object where they are few, or where they lie."""
     if isinstance(column, RaggedColumn):
         return column.contents
-    if isinstance(column, np.ndarray) and column.size:
-        rows = np.ascontiguousarray(column).reshape(len(column), -1)
-        contents: list[Any] = rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize))).ravel().tolist()
-        return contents
-    return [array.tobytes() for array in _one_by_one(column)]
+    is_short = int(lengths.sum()) * width <= _SHORT_BYTES * len(lengths)
+    if not isinstance(column, np.ndarray):
+        return [array.tobytes() if is_short else bytes_in(array) for array in column]
+    rows = bytes_in(column).reshape(len(column), -1)
+    if not is_short:
+        return list(rows)
+    # An element of this dtype is its bytes.
+    return rows.view(np.dtype((np.void, rows.shape[1]))).ravel().tolist() if rows.size else [b""] * len(rows)
+
+
+def bytes_in(array: np.ndarray) -> np.ndarray:
+    """Returns the bytes of an array, one after the other."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
 def run_of_one(node: Pack, element: Element, index: int) -> Run:
@@ -204,28 +227,26 @@ def run_of_one(node: Pack, element: Element, index: int) -> Run:
     """
     one = sequence_of(node, element, index)
     columns = [[array] for array in one.arrays]
-    all_ends = list(map(_ends_of, columns))
+    lengths = list(map(_lengths_of, columns))
     if node.strategy == "concat_then_split":
-        return _joined_run(index, one.kind, one.limits, columns, all_ends[0])
-    return _whole_run(index, one.kind, one.limits, columns, all_ends)
+        return _joined_run(index, one.kind, one.limits, columns, lengths[0])
+    return _whole_run(index, one.kind, one.limits, columns, lengths)
 
 
 def _whole_run(
-    first: int, kind: SequenceKind, limits: Sequence[int], columns: Sequence[Any], all_ends: Sequence[np.ndarray]
+    first: int, kind: SequenceKind, limits: Sequence[int], columns: Sequence[Any], counts: Sequence[np.ndarray]
 ) -> SequenceRun:
-    is_even = len(set(limits)) == 1 and all(np.array_equal(ends, all_ends[0]) for ends in all_ends[1:])
-    found = [ends[1:] - ends[:-1] for ends in (all_ends[:1] if is_even else all_ends)]
+    is_even = len(set(limits)) == 1 and all(np.array_equal(one, counts[0]) for one in counts[1:])
+    found = counts[:1] if is_even else counts
     lengths = [one.tolist() for one in found]
     needs = lengths[0] if is_even else list(zip(*lengths, strict=True))
-    widths = widths_of(kind)
-    nbytes = sum(int(ends[-1]) * width for ends, width in zip(all_ends, widths, strict=True))
-    is_short = len(needs) > 1 and nbytes <= _SHORT_BYTES * len(needs) * len(columns)
-    tokens: list[list[Any]] = [
-        _bytes_of(column) if is_short and width and is_of_numbers(dtype) else _one_by_one(column)
-        for column, (dtype, _), width in zip(columns, kind[1], widths, strict=True)
-    ]
     lengths *= len(columns) // len(lengths)  # all have those of the first, where they are even
     least = _least(found[0] if is_even else np.sum(found, axis=0))
+    widths = widths_of(kind)
+    tokens = [
+        _bytes_of(column, its_counts, width) if are_bytes(dtype, width) else _one_by_one(column)
+        for column, (dtype, _), width, its_counts in zip(columns, kind[1], widths, counts, strict=True)
+    ]
     sequences = tokens[0] if len(tokens) == 1 else list(zip(*tokens, strict=True))
     return SequenceRun(first, kind, limits, sequences, lengths, needs, least, is_even, sum(widths))
 
@@ -236,19 +257,19 @@ def _least(lengths: np.ndarray) -> int:
     return least or int(lengths.min(initial=_MOST, where=lengths > 0))
 
 
-def _ends_of(column: Any) -> np.ndarray:
-    """Returns how many tokens there are before each of these sequences, and after the last one."""
+def _lengths_of(column: Any) -> np.ndarray:
+    """Returns how many tokens each of these sequences has."""
     if isinstance(column, RaggedColumn):
-        return column.ends
-    ends = np.zeros(len(column) + 1, np.int64)
-    np.fromiter(map(len, column), np.int64, len(column)).cumsum(out=ends[1:])
-    return ends
+        return column.lengths
+    return np.fromiter(map(len, column), np.int64, len(column))
 
 
 def _joined_run(
-    first: int, kind: SequenceKind, limits: Sequence[int], columns: Sequence[Any], ends: np.ndarray
+    first: int, kind: SequenceKind, limits: Sequence[int], columns: Sequence[Any], lengths: np.ndarray
 ) -> JoinedRun:
     is_own = [not isinstance(column, np.ndarray) for column in columns]
+    ends = np.zeros(len(lengths) + 1, np.int64)
+    lengths.cumsum(out=ends[1:])
     return JoinedRun(RunOrder(first, ends), kind, limits, list(map(_joined, columns)), is_own)
 
 

@@ -207,10 +207,10 @@ class FirstFit(Shelf):
 
     def _lose(self, need: int) -> tuple[PackedRow, int]:
         """Finds the oldest row with so much room, and takes in that it loses it; returns it, and how much is left."""
-        for place, room in enumerate(self._rooms):
+        for room in self._rooms:
             if room >= need:
                 break
-        left = room - need
+        place, left = self._rooms.index(room), room - need
         row = self._places[place]
         self._set(place, left)
         return row, left

@@ -150,6 +150,49 @@ def test_sequences_that_come_in_columns_are_packed_as_others(strategy: Any, shap
     assert (numbers.ravel() == np.arange(numbers.size)).all()
 
 
+DTYPES = ("bool", "int8", "int32", ">i4", "float16", "float64", "complex128", "M8[s]", "S3", "U2")
+# How an array may lie in memory.
+LAYOUTS: dict[str, Any] = {
+    "in one piece": lambda array: array,
+    "every other": lambda array: np.repeat(array, 2, axis=0)[::2],
+    "backwards": lambda array: array[::-1],
+    "by columns": np.asfortranarray,
+}
+FORMS: dict[str, Any] = {
+    "yielded": lambda arrays: hr.Dataset.from_generator(lambda: iter(arrays)),
+    "in a list": hr.Dataset.source,
+    "mapped": lambda arrays: hr.Dataset.range(len(arrays)).map(arrays.__getitem__),
+    "in pairs": lambda arrays: hr.Dataset.from_generator(lambda: ((one, one[: len(one) // 2]) for one in arrays)),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(
+    st.sampled_from(DTYPES),
+    st.sampled_from([(), (3,), (2, 2), (0,), (600,)]),
+    st.sampled_from(STRATEGIES[:2]),
+    st.booleans(),
+    st.integers(0, 2**32),
+)
+def test_sequences_of_any_kind_are_packed_as_the_reference_packs_them(
+    form: str, dtype: str, shape: tuple[int, ...], strategy: Any, is_shuffled: bool, seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    # Some are longer than what is copied as it comes, others shorter; of the last dozen each looks like none before.
+    lengths = [*random.integers(0, 12, 40), *random.integers(0, 900, 8), *random.integers(0, 12, 12)]
+    layouts = random.choice(sorted(LAYOUTS), 60)
+    arrays = [
+        LAYOUTS[layout](random.integers(0, 2, (length, *shape)).astype(dtype))
+        for length, layout in zip(lengths, layouts, strict=True)
+    ]
+    packed = FORMS[form](arrays).pack(900, strategy, open_rows=3)
+    if is_shuffled:  # rows wait by themselves
+        packed = packed.shuffle(4, seed=1, reshuffle_each_iteration=False)
+    expected, found = (list(packed.with_options(hr.Options(executor=executor))) for executor in EXECUTORS)
+    assert len(found) == len(expected)
+    assert all(map(same, found, expected))
+
+
 @given(lengths_lists, st.integers(1, 14), st.sampled_from(STRATEGIES), st.integers(1, 5))
 def test_every_token_appears_once_and_in_order_and_no_row_is_too_long(
     lengths: list[int], length: int, strategy: Any, open_rows: int
