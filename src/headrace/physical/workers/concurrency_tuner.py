@@ -100,6 +100,7 @@ class ConcurrencyTuner:
         self._trial_s = _TRIED_BY * most * _SHORT_S  # what an experiment takes if its tasks take turns
         self._long_ones = 0  # in a row, since it began
         self._confirms_s: float | None = None  # what an element took alone, while that is looked at once more
+        self._again_s: float | None = None  # what it took in workers, while these are
         self._in_processes = self._awaits_processes = False
         self._interval_s = self._left_s = _FIRST_INTERVAL_S  # work until the other way is tried
 
@@ -169,7 +170,7 @@ class ConcurrencyTuner:
             self._not_told, self._most_here = (0, 0.0), None
             start_s = end_s - seconds
         tasks.append((start_s, end_s, elements, cpu_s, placing_s))
-        if self._settled == beside and self._confirms_s is None:
+        if self._settled == beside and self._confirms_s is None and self._again_s is None:
             if len(tasks) > _TOLD_BY * beside:
                 tasks.popleft()
             self._budget.worked(seconds / beside)
@@ -266,11 +267,15 @@ class ConcurrencyTuner:
         self._budget.tried(self._lost_s(self._element_s(1)))
         found = f"an element takes {duration(alone_s)} alone, and {duration(beside_s)} in workers"
         is_better, is_slow = self._is_better(), self._slowest_s() > _SLOW_S
-        if is_better and self.now != 1 and not is_slow and self._at_once() < _AT_ONCE:
+        is_second = self._again_s is not None
+        if is_better and self.now != 1 and not is_slow and not is_second and self._at_once() < _AT_ONCE:
             self._confirms_s = self._element_s(1)
             self._try(1, f"a second look: {found}")
+        elif not is_better and self.now == 1 and self._settled == self._most and self._waits():
+            self._again_s = self._beside_s()
+            self._try(self._most, f"a second look: {found}")
         else:
-            self._confirms_s, self.reason = None, found
+            self._confirms_s, self._again_s, self.reason = None, None, found
             self._settle(self._most if is_better else 1)
 
     def _is_better(self) -> bool:
@@ -300,7 +305,8 @@ class ConcurrencyTuner:
     def _beside_s(self) -> float:
         """Returns what an element takes in workers, and of the thread that reads, which has its part of it then, too."""
         tasks = self._counted(self._most)
-        return self._element_s(self._most) + left_s(tasks) / max(1, made(tasks))
+        beside_s = self._element_s(self._most) + left_s(tasks) / max(1, made(tasks))
+        return beside_s if self._again_s is None else min(beside_s, self._again_s)
 
     def _at_once(self) -> float:
         """Returns how many processors workers had at once."""

@@ -240,6 +240,39 @@ def test_calls_that_wait_have_workers_where_these_take_hardly_longer_as_their_re
         assert calls.now == 1 or calls.is_trying
 
 
+@given(st.sampled_from([2, 4]), st.floats(1e-3, 1.7e-3), st.floats(1.1, 1.3), st.floats(1.5, 3.0), st.floats(0.3, 3.0))
+def test_calls_that_wait_keep_their_workers_where_others_slow_these_for_a_moment_and_not_for_good(
+    most: int, alone_s: float, faster: float, busy: float, free_s: float
+) -> None:
+    calls, now_s = ConcurrencyTuner(most), 0.0
+
+    def runs(slower: float) -> float:
+        """Makes some elements; returns how long the thread that reads did."""
+        nonlocal now_s
+        now = calls.now
+        took_s = 4 * (alone_s if now == 1 else alone_s * most / faster * slower)
+        for _ in range(now):
+            calls.observe(4, now_s, now_s + took_s, now, 0.2 * took_s / now)
+        now_s += took_s
+        return took_s if now == 1 else 0.0
+
+    while calls.is_trying or calls.now == 1:
+        runs(1.0)
+    until_s = now_s + free_s
+    while now_s < until_s:
+        runs(1.0)
+    while not runs(busy):  # until the next look at one thread
+        pass
+    until_s, by_reader_s = now_s + 6.0, 0.0
+    while now_s < until_s:
+        by_reader_s += runs(1.0)
+    assert calls.now == most or calls.is_trying
+    assert by_reader_s < 0.25  # what it is left to for having won
+    while now_s < until_s + 40.0:
+        runs(busy)
+    assert calls.now == 1 or calls.is_trying
+
+
 @given(st.integers(4, 16), st.floats(1e-4, 5e-3))
 def test_workers_that_are_far_better_are_not_left_for_a_look_at_one_thread_for_a_while_and_then_are(
     most: int, element_s: float
