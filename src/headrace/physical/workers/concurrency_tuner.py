@@ -23,7 +23,7 @@ from typing import Final
 
 from headrace.observe.tables import duration
 from headrace.physical.workers.lasting import Lasting
-from headrace.physical.workers.task_figures import Task, covered_s, left_s, made, together_s, whole_rounds
+from headrace.physical.workers.task_figures import Task, covered_s, ended_rounds, left_s, made, together_s, whole_rounds
 from headrace.physical.workers.trial_budget import TrialBudget, odds_of
 
 __all__ = ["ConcurrencyTuner", "tuner_of"]
@@ -52,8 +52,10 @@ _TRIED_BY: Final = 2
 # slow, as a worker's thread and its memory are new, and a few say little of the others.
 _HEAVY_S: Final = 1e-4
 _TRIED_LONGER_BY: Final = 24
-# Their first experiment gives its elements almost as soon as they would have come, and begins after so much work.
+# Their first experiment gives its elements almost as soon as they would have come, and begins after so much work. Workers whose memory is
+# new while others use the machine are asked again soon, unless they lost more than this.
 _HEAVY_LOOK_S: Final = 0.03
+_FREE_S: Final = 0.1
 # Workers that have more processors than this at once compute beside each other: what they call does not hold Python's lock.
 _AT_ONCE: Final = 1.3
 # Those that have one processor, so nearly, hand the lock to and fro: half of an experiment tells.
@@ -263,8 +265,13 @@ class ConcurrencyTuner:
         For workers that take turns only when they have won twice, against what an element took before and after: the first of a run
         are slower than all others. Of those that compute at once the processor's clock tells that one thread could not.
         """
+        lost_s = self._lost_s(self._element_s(1))
+        if self._settled is None and self.is_heavy:
+            lost_s = max(0.0, lost_s - _FREE_S)
+        self._budget.tried(lost_s)
+        if self.now != 1:  # of those on their way nobody will tell
+            self._tasks[self.now] = deque(ended_rounds([*self._tasks[self.now]], self.now))
         alone_s, beside_s = self._alone_s(), self._beside_s()
-        self._budget.tried(self._lost_s(self._element_s(1)))
         found = f"an element takes {duration(alone_s)} alone, and {duration(beside_s)} in workers"
         is_better, is_slow = self._is_better(), self._slowest_s() > _SLOW_S
         is_second = self._again_s is not None

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import TypeAlias
 
-__all__ = ["Task", "covered_s", "left_s", "made", "together_s", "whole_rounds"]
+__all__ = ["Task", "covered_s", "ended_rounds", "left_s", "made", "together_s", "whole_rounds"]
 
 # From when to when, how many elements, with a processor for how long, and of that to place them.
 Task: TypeAlias = tuple[float, float, int, float, float]
@@ -38,6 +38,14 @@ def whole_rounds(tasks: list[Task]) -> list[Task]:
     first_s, last_s = min(task[1] for task in tasks), max(task[0] for task in tasks)
     whole = [task for task in tasks if task[1] > first_s + moment_s and task[0] < last_s - moment_s]
     return whole if 2 * len(whole) >= len(tasks) else tasks
+
+
+def ended_rounds(tasks: list[Task], way: int) -> list[Task]:
+    """Returns tasks of which so many ran at once, without those that began with the latest, if others of these are on their way."""
+    moment_s = together_s(tasks) / len(tasks) / 2
+    last_s = max(task[0] for task in tasks) - moment_s
+    before = [task for task in tasks if task[0] < last_s]
+    return before if before and len(tasks) - len(before) < way else tasks
 
 
 def covered_s(tasks: Iterable[Task]) -> float:

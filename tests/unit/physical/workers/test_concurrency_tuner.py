@@ -8,7 +8,7 @@ import threading
 import time
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.laws.elements import fail_on
 from tests.laws.running import (
@@ -117,6 +117,9 @@ MOMENTS = st.sampled_from([0.0, 0.05, 0.1])
 
 
 @given(st.floats(2e-4, 1.9e-2), st.integers(2, 16), MOMENTS, MOMENTS)
+@example(
+    0.005859375, 6, 0.1, 0.1
+)  # a first experiment that is twice as slow and in turns from its beginning to its end
 def test_what_computes_without_the_lock_has_workers_within_a_part_of_a_second_and_keeps_them(
     element_s: float, most: int, new_s: float, used_s: float
 ) -> None:
@@ -131,6 +134,7 @@ def test_what_computes_without_the_lock_has_workers_within_a_part_of_a_second_an
 
 
 @given(st.floats(5e-4, 2e-3), st.integers(2, 16), st.floats(0.1, 20))
+@example(0.0005, 11, 0.34375)  # 24 tasks are two rounds of eleven, and two tasks of a third
 def test_who_was_left_alone_on_a_busy_machine_has_workers_soon_after(
     element_s: float, most: int, used_s: float
 ) -> None:
@@ -296,6 +300,8 @@ def test_a_second_epoch_does_not_wait_for_what_the_first_one_could_not_find() ->
 
 
 @given(st.integers(2, 64), st.floats(2e-3, 1e-2), st.floats(0.1, 10))
+@example(11, 0.0078125, 0.75)
+@example(5, 0.00390625, 0.875)
 def test_the_faster_way_is_found_and_the_other_tried_ever_less(most: int, alone_s: float, slower: float) -> None:
     beside_s = alone_s * most * slower
     calls = ConcurrencyTuner(most)
