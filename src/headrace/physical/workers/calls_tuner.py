@@ -13,7 +13,7 @@ begins with it.
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Any, Final
 
 from headrace.analysis.calls import MOST_CALLS, CallsFigures, by_cores, by_need
 from headrace.observe.tables import duration, quantity, share
@@ -69,6 +69,7 @@ class CallsTuner:
         reason: why it changed its mind last, in words.
         every_s: how long it wants to be told of at once.
         rounds: how many tasks a call it wants to be told of at once.
+        unjudged: of as many calls, what a run has seen since it told last: the next one goes on with it.
     """
 
     every_s = 0.1
@@ -77,6 +78,7 @@ class CallsTuner:
     def __init__(self, first: int, most: int | None = None) -> None:
         self.calls = first
         self.reason = ""
+        self.unjudged: tuple[int, Any] | None = None
         self._most = max(first, MOST_CALLS) if most is None else most
         self._tasks = _TASKS
         self._before: CallsFigures | None = None  # what there was before the step that is being tried

@@ -6,6 +6,7 @@ All stages that the operation becomes tell what their tasks took and how long th
 
 from __future__ import annotations
 
+import copy
 import math
 import threading
 import time
@@ -48,7 +49,7 @@ class TunedWorkers:
         self._cores = cores
         self._looking = threading.Lock()  # several stages may be read at once
         self._told_window = tuner.window
-        self._span = _Span(tuner.every_s)
+        self._span = self._begun()
         self.first = gate.calls
         self.wait_beside_each_other = False
         if tuner.calls != gate.calls:  # as an earlier run has found
@@ -66,8 +67,20 @@ class TunedWorkers:
 
     def begin(self) -> None:
         """Notes that the workers have nothing to do until they are given something."""
-        self._tuner.begins()
-        self._span = _Span(self._tuner.every_s)
+        self._span = self._begun()
+
+    def _begun(self) -> _Span:
+        """Begins to look: with what an earlier run saw of as many calls, if it was too short to judge them."""
+        calls, seen = self._tuner.unjudged or (0, None)
+        if seen is None or calls != self._gate.calls or not seen.tasks:
+            self._tuner.begins()
+            seen = None
+        return self._looks(_Span(self._tuner.every_s, seen=copy.copy(seen)))
+
+    def _looks(self, span: _Span) -> _Span:
+        """Has the next run go on with what this one sees from now on, should it end before that is enough."""
+        self._tuner.unjudged = self._gate.calls, span.seen
+        return span
 
     def note(self, before: int, after: int, reason: str, name: str | None = None) -> None:
         """Notes how many workers there are from now on: for that operation, where several have these."""
@@ -101,14 +114,14 @@ class TunedWorkers:
     def _look(self, now_s: float) -> None:
         """Has it decided how many calls run at once, where enough was seen."""
         span = self._span
-        if span.tasks < self._tuner.rounds * self._gate.calls and now_s < span.begun_s + _LONGEST_S:
+        if span.seen.tasks < self._tuner.rounds * self._gate.calls and now_s < span.begun_s + _LONGEST_S:
             return
         figures = span.figures(now_s, self._gate.calls, self._cores)
         self.wait_beside_each_other = figures.in_use > _AT_ONCE and figures.cpu_s < _IDLE * figures.seconds
         self._tuner.judge(figures)
         # What was begun before a change says little of what comes of it.
         every_s = self._tuner.every_s
-        self._span = _Span(every_s, after_s=now_s) if self._apply() else _Span(every_s, now_s)
+        self._span = self._looks(_Span(every_s, after_s=now_s) if self._apply() else _Span(every_s, now_s))
 
     def _apply(self) -> bool:
         """Does what was decided, and notes it; returns whether something has changed."""
@@ -123,57 +136,93 @@ class TunedWorkers:
         return window != before
 
 
+class _Seen:
+    """What workers did.
+
+    Attributes:
+        tasks: how many there were.
+        elements: how many these made.
+        busy_s: how long they took, all of them together.
+        cpu_s: how long they had a processor, of that.
+        waited_s: how long who wants the elements waited for them.
+        starved_s: of that, while workers had nothing to do, as the window was full.
+        seconds: how long that was, up to the last task.
+        process_s: how long the process had processors in that time.
+    """
+
+    __slots__ = ("busy_s", "cpu_s", "elements", "process_s", "seconds", "starved_s", "tasks", "waited_s")
+
+    def __init__(self) -> None:
+        self.tasks = self.elements = 0
+        self.busy_s = self.cpu_s = self.waited_s = self.starved_s = self.seconds = self.process_s = 0.0
+
+
 class _Span:
     """What workers did since a moment.
 
     Args:
         every_s: how long to look.
-        begun_s: when it begins; None: with the first task that began after ``after_s``.
+        begun_s: when it begins; None: when the first task that began after ``after_s`` has ended.
         after_s: what began before that is left out.
+        seen: what was seen before, as if it had been just now; it goes on when the first task begins.
+
+    Attributes:
+        seen: with that.
     """
 
-    def __init__(self, every_s: float, begun_s: float | None = None, *, after_s: float = 0.0) -> None:
+    def __init__(
+        self, every_s: float, begun_s: float | None = None, *, after_s: float = 0.0, seen: _Seen | None = None
+    ) -> None:
         self._every_s = every_s
         self._after_s = after_s
         self._is_begun = False
+        self.seen = _Seen() if seen is None else seen
         self.due_s = math.inf
+        self._process_s = time.process_time() - self.seen.process_s
         if begun_s is not None:
             self._begin(begun_s)
 
     def _begin(self, now_s: float) -> None:
         self._is_begun = True
-        self.begun_s, self.due_s = now_s, now_s + self._every_s
-        self._process_s = time.process_time()
-        self.tasks = self._elements = 0
-        self._busy_s = self._cpu_s = self.waited_s = self.starved_s = 0.0
+        self.begun_s = now_s - self.seen.seconds
+        self.due_s = self.begun_s + self._every_s
 
     def add(self, elements: int, start_s: float, seconds: float, cpu_s: float) -> None:
         """Counts a task."""
-        if self._is_begun:
-            self.tasks += 1
-            self._elements += elements
-            self._busy_s += seconds
-            self._cpu_s += cpu_s
-        elif start_s >= self._after_s:
-            self._begin(time.perf_counter())
+        seen = self.seen
+        if not self._is_begun:
+            if start_s < self._after_s:
+                return
+            if not seen.tasks:
+                self._process_s = time.process_time()
+                self._begin(time.perf_counter())
+                return
+            self._begin(start_s)
+        seen.tasks += 1
+        seen.elements += elements
+        seen.busy_s += seconds
+        seen.cpu_s += cpu_s
+        seen.seconds = start_s + seconds - self.begun_s
+        seen.process_s = time.process_time() - self._process_s
 
     def waited(self, seconds: float, *, is_starved: bool) -> None:
         """Counts a wait."""
-        if self._is_begun:
-            self.waited_s += seconds
-            self.starved_s += seconds * is_starved
+        if self._is_begun or self.seen.tasks:
+            self.seen.waited_s += seconds
+            self.seen.starved_s += seconds * is_starved
 
     def figures(self, now_s: float, calls: int, cores: int) -> CallsFigures:
         """Returns what was seen."""
+        seen = self.seen
         seconds = max(now_s - self.begun_s, 1e-9)
-        others_s = max(0.0, time.process_time() - self._process_s - self._cpu_s)
+        others_s = max(0.0, time.process_time() - self._process_s - seen.cpu_s)
         return CallsFigures(
             seconds=seconds,
             calls=calls,
-            elements=self._elements,
-            busy_s=self._busy_s,
-            cpu_s=self._cpu_s,
-            waited_s=self.waited_s,
-            starved_s=self.starved_s,
+            elements=seen.elements,
+            busy_s=seen.busy_s,
+            cpu_s=seen.cpu_s,
+            waited_s=seen.waited_s,
+            starved_s=seen.starved_s,
             free_cores=cores - others_s / seconds,
         )

@@ -1,0 +1,87 @@
+"""What the workers of runs are judged by: as much as is enough, however short a run is."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.analysis.calls import CallsFigures
+from headrace.observe.decisions import Decisions
+from headrace.physical.workers import tuned_workers
+from headrace.physical.workers.calls_tuner import CallsTuner
+from headrace.physical.workers.tuned_workers import TunedWorkers
+
+
+class Clock:
+    """The time, and how long the process had a processor: one of them always."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def perf_counter(self) -> float:
+        return self.now_s
+
+    process_time = perf_counter
+
+
+class Judged(CallsTuner):
+    """Notes what it is told, and changes nothing."""
+
+    def __init__(self, calls: int) -> None:
+        super().__init__(calls)
+        self.told: list[CallsFigures] = []
+
+    def judge(self, figures: CallsFigures) -> None:
+        self.told.append(figures)
+
+
+def run(clock: Clock, tuner: Judged, calls: int, rounds: int, task_s: float) -> int:
+    """Runs so many rounds of tasks, one in each of so many calls, unless it is judged before; returns how many there were."""
+    gate: Any = types.SimpleNamespace(calls=calls)
+    workers = TunedWorkers(tuner, gate, "map", Decisions(), cores=calls)
+    for number in range(rounds):
+        if tuner.told:
+            return number
+        start_s = clock.now_s
+        clock.now_s += task_s
+        workers.waited(task_s / 4)
+        for _ in range(calls):
+            workers.made(1, start_s, task_s, task_s / calls)
+    return rounds
+
+
+@given(st.integers(2, 8), st.integers(3, 30), st.floats(1e-3, 3e-2), st.floats(0.0, 100.0))
+def test_runs_too_short_to_be_judged_are_judged_together(calls: int, rounds: int, task_s: float, gap_s: float) -> None:
+    clock, tuner, made = Clock(), Judged(calls), 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tuned_workers, "time", clock)
+        while not tuner.told:
+            made += run(clock, tuner, calls, rounds, task_s)
+            clock.now_s += gap_s  # between epochs, which is no part of any
+            assert made * task_s < 1.0  # however long that takes
+    (figures,) = tuner.told
+    # Of the very first run the first round is when it begins, but for those of its tasks that are told after it has.
+    assert figures.seconds == pytest.approx((made - 1) * task_s)
+    assert figures.elements == pytest.approx(made * calls - 1, abs=calls)  # judged within a round
+    assert figures.element_s == pytest.approx(task_s)
+    assert figures.wait_share == pytest.approx(0.25, abs=0.3 / made)
+    assert figures.free_cores == pytest.approx(
+        calls, abs=2 * calls / made
+    )  # the calls had the only one that was in use
+
+
+def test_what_as_many_calls_did_says_nothing_of_more() -> None:
+    clock, tuner = Clock(), Judged(2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tuned_workers, "time", clock)
+        run(clock, tuner, 2, 5, 1e-2)
+        assert tuner.unjudged is not None
+        tuner.calls = 3
+        run(clock, tuner, 3, 2, 1e-3)
+        assert not tuner.told
+        calls, seen = tuner.unjudged
+    assert (calls, seen.tasks <= 6) == (3, True)
