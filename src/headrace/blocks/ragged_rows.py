@@ -67,6 +67,11 @@ class RaggedColumn:
         chosen = indices if isinstance(indices, range) else indices.tolist()
         return RaggedColumn([contents[index] for index in chosen], self.dtype)
 
+    def cut(self, most: int) -> RaggedColumn:
+        """Returns the arrays up to that many items of each."""
+        nbytes = most * self.dtype.itemsize
+        return RaggedColumn([content[:nbytes] for content in self.contents], self.dtype)
+
     def arrays(self) -> list[np.ndarray]:
         """Returns them one by one, each with memory of its own."""
         return [np.frombuffer(content, self.dtype).copy() for content in self.contents]

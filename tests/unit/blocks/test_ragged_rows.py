@@ -49,6 +49,15 @@ def test_some_of_them_are_these(chosen: Any) -> None:
         assert all(map(same, part.subset(range(1, len(chosen))).rows(), [rows[index] for index in chosen][1:]))
 
 
+@pytest.mark.parametrize("most", [0, 1, 3, 9])
+def test_each_is_cut_where_it_is_longer(most: int) -> None:
+    rows = rows_of([3, 1, 4, 0, 5])
+    found = [column.cut(most) for column in joined(rows).joined]
+    for column, key in zip(found, ("x", "y"), strict=True):
+        assert all(map(same, column.arrays(), [row[key][:most] for row in rows]))
+        assert column.lengths.tolist() == [len(row[key][:most]) for row in rows]
+
+
 def test_they_are_columns_where_they_are_equally_long() -> None:
     assert [column.tolist() for column in joined(rows_of([2, 2])).columns().arrays] == [[[1, 1]] * 2, [[0, 1]] * 2]
     with pytest.raises(InvalidArgumentError, match="shapes differ"):

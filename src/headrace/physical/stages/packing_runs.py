@@ -163,7 +163,7 @@ def run_of(node: Pack, payload: Payload, first: int) -> Run | None:
         if int(lengths[number].max()) > limit:
             if not node.truncate:
                 return None
-            columns[number] = [array[:limit] for array in _one_by_one(columns[number])]
+            columns[number] = _cut(columns[number], limit)
             lengths[number] = _lengths_of(columns[number])
     return _whole_run(first, kind, limits, columns, lengths)
 
@@ -188,11 +188,11 @@ def _part_of(column: Any) -> tuple[Any, tuple[int, ...]] | None:
     return common_items(column)
 
 
-def _one_by_one(column: Any) -> list[np.ndarray]:
-    """Returns the arrays of a component."""
+def _cut(column: Any, limit: int) -> Any:
+    """Returns the arrays of a component up to so many tokens of each."""
     if isinstance(column, RaggedColumn):
-        return column.arrays()
-    return list(column)
+        return column.cut(limit)
+    return column[:, :limit] if isinstance(column, np.ndarray) else [array[:limit] for array in column]
 
 
 def are_bytes(dtype: Any, width: int) -> bool:
@@ -244,7 +244,7 @@ def _whole_run(
     least = _least(found[0] if is_even else np.sum(found, axis=0))
     widths = widths_of(kind)
     tokens = [
-        _bytes_of(column, its_counts, width) if are_bytes(dtype, width) else _one_by_one(column)
+        _bytes_of(column, its_counts, width) if are_bytes(dtype, width) else list(column)
         for column, (dtype, _), width, its_counts in zip(columns, kind[1], widths, counts, strict=True)
     ]
     sequences = tokens[0] if len(tokens) == 1 else list(zip(*tokens, strict=True))

@@ -131,18 +131,21 @@ def test_components_that_come_to_differ_in_length_go_where_the_reference_puts_th
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("length", [9, 5])
 @pytest.mark.parametrize("shape", [(50, 7), (50, 7, 2), (50, 0), (50, 7, 0), (1, 3)], ids=str)
-def test_sequences_that_come_in_columns_are_packed_as_others(strategy: Any, shape: tuple[int, ...]) -> None:
+def test_sequences_that_come_in_columns_are_packed_as_others(
+    strategy: Any, length: int, shape: tuple[int, ...]
+) -> None:
     numbers = np.arange(np.prod(shape)).reshape(shape)
     whole: dict[str, np.ndarray] = {"x": numbers, "y": numbers.astype(np.float32)}
     rows = [{name: column[index] for name, column in whole.items()} for index in range(shape[0])]
     indices = hr.Dataset.range(shape[0]).batch(5)
-    expected = list(dataset_of(rows).pack(9, strategy, open_rows=3))
+    expected = list(dataset_of(rows).pack(length, strategy, open_rows=3, truncate=True))
     for dataset in (
         hr.Dataset.from_tensor_slices(whole),
         indices.map(lambda chosen: {name: column[chosen] for name, column in whole.items()}).unbatch(),
     ):
-        found = list(dataset.pack(9, strategy, open_rows=3))
+        found = list(dataset.pack(length, strategy, open_rows=3, truncate=True))
         assert len(found) == len(expected)
         assert all(map(same, found, expected))
         for row in found:
@@ -172,10 +175,11 @@ FORMS: dict[str, Any] = {
     st.sampled_from([(), (3,), (2, 2), (0,), (600,)]),
     st.sampled_from(STRATEGIES[:2]),
     st.booleans(),
+    st.booleans(),
     st.integers(0, 2**32),
 )
 def test_sequences_of_any_kind_are_packed_as_the_reference_packs_them(
-    form: str, dtype: str, shape: tuple[int, ...], strategy: Any, is_shuffled: bool, seed: int
+    form: str, dtype: str, shape: tuple[int, ...], strategy: Any, is_shuffled: bool, is_cut: bool, seed: int
 ) -> None:
     random = np.random.default_rng(seed)
     # Some are longer than what is copied as it comes, others shorter; of the last dozen each looks like none before.
@@ -185,7 +189,7 @@ def test_sequences_of_any_kind_are_packed_as_the_reference_packs_them(
         LAYOUTS[layout](random.integers(0, 2, (length, *shape)).astype(dtype))
         for length, layout in zip(lengths, layouts, strict=True)
     ]
-    packed = FORMS[form](arrays).pack(900, strategy, open_rows=3)
+    packed = FORMS[form](arrays).pack(300 if is_cut else 900, strategy, open_rows=3, truncate=is_cut)
     if is_shuffled:  # rows wait by themselves
         packed = packed.shuffle(4, seed=1, reshuffle_each_iteration=False)
     expected, found = (list(packed.with_options(hr.Options(executor=executor))) for executor in EXECUTORS)
