@@ -119,7 +119,7 @@ class BatchStage(Stage):
         made = self._whole(blocks, have)
         rest = have % self._size
         if rest and not self._drop_remainder:
-            made += self._stacked(joined_block(blocks).slice(have - rest, have), rest)
+            made += self._stacked(_last(blocks, rest), rest)
         return made
 
     def _in_place(self, block: Block, have: int) -> Block:
@@ -139,7 +139,7 @@ class BatchStage(Stage):
         """Returns the batches that are whole; what was read of the next one waits for the rest of it."""
         rest = have % self._size
         if rest:
-            self._begun = [joined_block(blocks).slice(have - rest, have)]
+            self._begun = [_last(blocks, rest)]
         return self._whole(blocks, have)
 
     def _whole(self, blocks: list[Block], have: int) -> list[Block | Failure]:
@@ -170,7 +170,7 @@ class BatchStage(Stage):
     def _failed(self, failure: Failure, blocks: list[Block], have: int) -> Failure | None:
         """Makes the failure of a batch, if it is given; what is left of the batch is read and dropped."""
         begun = have % self._size
-        before = joined_block(blocks).slice(have - begun, have).cursor if begun else failure.cursor
+        before = _last(blocks, begun).cursor if begun else failure.cursor
         after = failure.after
         left = self._size - begun - 1
         while left:
@@ -201,6 +201,18 @@ class BatchStage(Stage):
 
 def _nbytes_of(blocks: list[Block]) -> int:
     return sum(block.payload.nbytes for block in blocks)
+
+
+def _last(blocks: list[Block], count: int) -> Block:
+    """Returns the last elements of consecutive blocks, of which only those are joined that have some of them."""
+    parts: list[Block] = []
+    left = count
+    for block in reversed(blocks):
+        parts.append(block.slice(max(0, len(block) - left), len(block)))
+        left -= len(parts[-1])
+        if not left:
+            break
+    return joined_block(parts[::-1])
 
 
 def stacked_batches(block: Block, size: int, *, of: Batch) -> list[Block | Failure]:
