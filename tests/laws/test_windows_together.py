@@ -117,6 +117,7 @@ FUNCTIONS: dict[str, Callable[..., hr.Dataset]] = {
     "enumerate": _each(lambda window: window.enumerate().batch(2)),
     "map": _first(lambda window: window.map(_same)),
     "filter": _first(lambda window: window.filter(_is_even)),
+    "filter, and maps": _first(lambda window: window.filter(_is_even).map(_same)),
     "filter, and batches": _first(lambda window: window.filter(_is_even).batch(2)),
     "filter, and whole batches": _first(lambda window: window.filter(_is_even).batch(2, drop_remainder=True)),
     "filter, and padded batches": _first(lambda window: window.filter(_is_even).padded_batch(2)),

@@ -247,8 +247,8 @@ class Pass:
         functions = part.functions(self._numbers)
         now_s, until_s, rows_a_look = patience
         rows = taken.rows
-        iterator = itertools.islice(rows, self.done, None) if self.done else iter(rows)
-        next_seen = iter(taken.seen).__next__
+        iterator = itertools.islice(rows, self.done, None)
+        next_seen = itertools.islice(taken.seen, self.done, None).__next__
         stopped, kinds = True, None
         while stopped and self.done < len(rows):
             # What comes after a result that is as it is goes on beside it.

@@ -86,6 +86,17 @@ FUNCTIONS: dict[str, Callable[[int], hr.Dataset]] = {
         lambda row: row.pop("b") != row["a"]
     ),
     "filters that fail": lambda x: hr.Dataset.range(4).filter(lambda y: 12 // ((x + y) % 4) > 4),
+    "maps of filters of rows that fail": lambda x: (
+        hr.Dataset.from_tensor_slices(np.arange(14).reshape(7, 2) + x)
+        .filter(lambda row: 12 // (row[0] % 7) > 2 and row[0] % 5 > 0)
+        .map(lambda row: row + 1)
+    ),
+    "maps of filters of dicts that fail": lambda x: (
+        hr.Dataset.from_tensor_slices({"a": np.arange(14).reshape(7, 2) + x, "b": np.arange(7)})
+        .filter(lambda row: 12 // (row.pop("b") % 4) > row["a"][0] % 11)
+        .filter(lambda row: row["b"] != x % 4)
+        .map(lambda row: row["a"])
+    ),
     "filters, and batches of which the last is short": lambda x: (
         hr.Dataset.range(7).filter(lambda y: y % 2 == x % 2).batch(2)
     ),
