@@ -6,7 +6,14 @@ import logging
 from collections.abc import Iterator, Mapping
 
 import pytest
-from tests.laws.small_limits import COMPUTED_ORDERS, FEW_IDLE_DRAWS, FEW_WOVEN, STACKED_BY_WORKERS, TOLD_HOWEVER_SLIGHT
+from tests.laws.small_limits import (
+    COMPUTED_ORDERS,
+    FEW_IDLE_DRAWS,
+    FEW_ROWS_AT_A_TIME,
+    FEW_WOVEN,
+    STACKED_BY_WORKERS,
+    TOLD_HOWEVER_SLIGHT,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -22,6 +29,12 @@ def no_warnings_of_half_read_plans() -> Iterator[None]:
 def elements_of_any_size_are_stacked_by_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """The elements of generated plans are small; the laws hold for those that are placed in their batch as well."""
     _set(monkeypatch, STACKED_BY_WORKERS)
+
+
+@pytest.fixture(autouse=True)
+def rows_for_filters_are_made_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The blocks of generated plans are short; the laws hold for those of which the rows are not there all at once as well."""
+    _set(monkeypatch, FEW_ROWS_AT_A_TIME)
 
 
 @pytest.fixture

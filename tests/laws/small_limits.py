@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["COMPUTED_ORDERS", "FEW_IDLE_DRAWS", "FEW_WOVEN", "STACKED_BY_WORKERS", "TOLD_HOWEVER_SLIGHT"]
+__all__ = [
+    "COMPUTED_ORDERS",
+    "FEW_IDLE_DRAWS",
+    "FEW_ROWS_AT_A_TIME",
+    "FEW_WOVEN",
+    "STACKED_BY_WORKERS",
+    "TOLD_HOWEVER_SLIGHT",
+]
 
 # Mixtures that choose nothing end after few draws: each stream of one draws by itself.
 FEW_IDLE_DRAWS: Final = {
@@ -27,3 +34,5 @@ STACKED_BY_WORKERS: Final = {
 }
 # What is left of blocks of small elements is told as well.
 TOLD_HOWEVER_SLIGHT: Final = {"headrace.physical.lookahead._SLIGHT_BYTES": 1}
+# Rows for filters are made a few at a time in blocks of more than a few, as in those of hundreds.
+FEW_ROWS_AT_A_TIME: Final = {"headrace.physical.loops.taken_rows._FEW": 3}

@@ -1,4 +1,4 @@
-"""Laws 1 to 3 where blocks are long: operations that keep a state, or that group, with failures in the middle of a block."""
+"""Laws 1 to 3 where blocks are long: operations that keep a state, that group, or that call functions, with failures in the middle of a block."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tests.laws.elements import SHAPES, Named, fail_on, shaped, text
 from tests.laws.plans import Recipe, recipe_of, sources
 from tests.laws.running import REFERENCE, Way, assert_same, elements_of, history, resumed
+from tests.laws.steps_elementwise import maps
 from tests.laws.steps_grouping import grouping
 from tests.laws.steps_mixing import class_of, mixing
 from tests.laws.steps_packing import packing
@@ -44,7 +45,8 @@ def _after() -> st.SearchStrategy[list[Named]]:
 
 def long_recipes() -> st.SearchStrategy[Recipe]:
     families = (stateful, skipping, sequencing, grouping, windowing, packing, mixing)
-    family = st.one_of(*(steps().map(lambda step: [step]) for steps in families))
+    functions = st.lists(maps(), min_size=2, max_size=4)
+    family = st.one_of(functions, *(steps().map(lambda step: [step]) for steps in families))
     return st.builds(
         lambda source, *parts: recipe_of(source, [step for part in parts for step in part]),
         sources(LONG),

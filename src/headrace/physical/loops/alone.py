@@ -16,7 +16,8 @@ from headrace.blocks.payload import Rows
 from headrace.elements.structure import Element
 from headrace.observe.frames import Locals, holds, since
 from headrace.physical.loop_policy import Patience
-from headrace.physical.loops.one_pass import Link, Part, Pass, Taken, Tally, are_fixed
+from headrace.physical.loops.one_pass import Link, Part, Pass, Tally
+from headrace.physical.loops.taken_rows import Taken, are_fixed
 from headrace.physical.loops.text import GENERIC, KEPT, Head, Loop, loop_of
 from headrace.plan.elementwise import Filter, Map
 
@@ -74,7 +75,7 @@ def gone_on(
     through = Pass(part, block, (), tally)
     through.take_over(*broken)
     if broken.failed is not None:
-        through.run(Taken.of(block.payload, part), start_s, patience)
+        through.run(Taken.of(block.payload, part.kinds), start_s, patience)
     return through.pieces, through.done
 
 
@@ -115,5 +116,5 @@ def filtered_alone(node: Filter, block: Block, patience: Patience) -> tuple[list
         return _fixed_alone(node, block, rows, patience)
     part = Part((Link.of(node),), 0)
     through = Pass(part, block, (), Tally.of(1))
-    through.run(Taken.of(block.payload, part), time.perf_counter(), patience)
+    through.run(Taken.of(block.payload, part.kinds), time.perf_counter(), patience)
     return through.pieces, through.done

@@ -20,7 +20,8 @@ from headrace.elements.structure import Element
 from headrace.physical.loop_policy import LoopPolicy, Patience
 from headrace.physical.loops.forms import Form, form_of, joined_form
 from headrace.physical.loops.learned import LOOK_S, Learned
-from headrace.physical.loops.one_pass import Link, Part, Pass, Taken, Tally
+from headrace.physical.loops.one_pass import Link, Part, Pass, Tally
+from headrace.physical.loops.taken_rows import Taken
 from headrace.physical.loops.text import Head, Loop
 from headrace.physical.workers.own_turn import OwnTurn
 from headrace.plan.elementwise import Enumerate, Filter, Map, RandomMap
@@ -98,7 +99,7 @@ class Chain:
         *,
         is_stacked: bool,
     ) -> tuple[list[BlockOrFailure], int]:
-        taken = Taken.of(block.payload, self._whole)
+        taken = Taken.of(block.payload, self._whole.kinds)
         is_stacked = is_stacked and not self._whole.has_only_filters
         through = Pass(self._whole, block, numbers, tally, is_stacked=is_stacked)
         through.run(taken, start_s, patience._replace(rows_a_look=self.learned.rows_a_look))
@@ -162,7 +163,7 @@ class Chain:
             first = [numbers[self._kinds[:link].count("enumerate")] + index] if kind == "enumerate" else []
             single = self._singles[link]
             through = Pass(single, piece, first, tally)
-            through.run(Taken.of(piece.payload, single), time.perf_counter(), Patience.endless(len(piece)))
+            through.run(Taken.of(piece.payload, single.kinds), time.perf_counter(), Patience.endless(len(piece)))
             made += through.pieces
             index += len(piece)
         return made

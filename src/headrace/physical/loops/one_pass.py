@@ -10,22 +10,20 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.blocks.block import Block, BlockOrFailure, Failure
-from headrace.blocks.columns import Columns
 from headrace.blocks.cursor import Cursor, OffsetCursor
-from headrace.blocks.handing_out import protected
 from headrace.blocks.origin import named
-from headrace.blocks.payload import Payload, Rows, Zipped
-from headrace.elements.ownership import FIXED
+from headrace.blocks.payload import Payload, Rows
 from headrace.elements.structure import Element
 from headrace.frozen import frozen, mutable
 from headrace.observe.frames import Locals, holds, since
 from headrace.physical.loop_policy import Patience
 from headrace.physical.loops.failing import failure_of, instead_of
 from headrace.physical.loops.taken_apart import TakenApart
+from headrace.physical.loops.taken_rows import Taken
 from headrace.physical.loops.text import GENERIC, KEPT, Head, Kind, Loop, loop_of
 from headrace.plan.elementwise import Enumerate, Filter, Map
 
-__all__ = ["Link", "Part", "Pass", "Taken", "Tally", "are_fixed"]
+__all__ = ["Link", "Part", "Pass", "Tally"]
 
 # The fate of an element that went past the loop and was dropped: who dropped it has counted it.
 _DROPPED: Final = 1
@@ -94,7 +92,6 @@ class Part:
         self.first = first
         self.kinds = tuple([link.kind for link in links])
         self.filters = [link for link, kind in enumerate(self.kinds) if kind == "filter"]
-        self.starts_with_filter = self.kinds[0] == "filter"
         self.has_only_filters = len(self.filters) == len(links)
         self._functions = tuple([link.function for link in links])
         self._has_numbers = None in self._functions
@@ -121,48 +118,6 @@ class Part:
     ) -> list[BlockOrFailure]:
         """Returns what becomes of one element in this part after a link gave it: nothing more, where there is one link."""
         return [one]
-
-
-@frozen
-class Taken:
-    """The rows of a block, as a loop takes them.
-
-    Attributes:
-        head: what is known of them.
-        rows: them.
-        seen: what a first filter sees of each, where that is another list.
-    """
-
-    head: Head
-    rows: Sequence[Element]
-    seen: Sequence[Element]
-
-    @classmethod
-    def of(cls, payload: Payload, part: Part) -> Taken:
-        """Returns those of a payload for some links; what a filter does to an element, nobody after it sees."""
-        has_tuples = payload.has_tuples
-        width = None
-        if has_tuples and isinstance(payload, (Columns, Zipped)):
-            width = payload.treedef.num_children
-        if not part.starts_with_filter:
-            return cls(Head(has_tuples, width), payload.rows(), ())
-        if part.has_only_filters:
-            rows = protected(payload).rows()
-            return cls(Head(has_tuples, width, is_fixed=len(part.links) == 1 or are_fixed(rows)), rows, ())
-        rows = payload.rows()
-        if are_fixed(rows):
-            return cls(Head(has_tuples, width, is_fixed=True), rows, ())
-        return cls(Head(has_tuples, width), rows, protected(payload).rows())
-
-
-def are_fixed(rows: Sequence[Element]) -> bool:
-    """Returns whether nobody can change any of them: they are leaves that are so, or flat tuples of such."""
-    first = rows[0]  # mostly it is that which is not
-    if type(first) is not tuple:
-        return FIXED.issuperset(map(type, rows))
-    if not FIXED.issuperset(map(type, first)):
-        return False
-    return set(map(type, rows)) == {tuple} and FIXED.issuperset(map(type, itertools.chain.from_iterable(rows)))
 
 
 def _at_element(at: Locals, place: Any) -> tuple[str, str]:

@@ -29,7 +29,8 @@ from headrace.physical.at_once import SmallPlans
 from headrace.physical.given import Cut, TakesLong
 from headrace.physical.loop_policy import Patience
 from headrace.physical.loops.alone import Broken, gone_on
-from headrace.physical.loops.one_pass import Link, Part, Taken, Tally
+from headrace.physical.loops.one_pass import Link, Part, Tally
+from headrace.physical.loops.taken_rows import Taken
 from headrace.physical.loops.text import GENERIC, KEPT, loop_of
 from headrace.physical.made import Pieces
 from headrace.physical.stages.together.forms import Calling, Done, Form, OpenersOrigin, some_of_each
@@ -214,7 +215,7 @@ class CalledForm(Calling):
             self._take_in([], lengths)
             return _Called(list(self._tops), payload, [], len(self._tops), None)
         end_s = time.perf_counter() + most_s
-        taken = Taken.of(payload, part)
+        taken = Taken.of(payload, part.kinds)
         loop = loop_of(taken.head, part.kinds, (GENERIC,) * len(part.kinds))
         left, next_seen = iter(taken.rows), iter(taken.seen).__next__
         now_s, until_s, look = patience
