@@ -36,6 +36,8 @@ Steps = dict[str, Callable[[hr.Dataset], hr.Dataset]]
 # What a run does that is free to choose; where that is another than the usual one, it has stages.
 WITH_STAGES = RunPolicy()
 LIMIT = 40
+# More than any of these plans has.
+MANY = 10_000
 
 
 def _window(mapped: Callable[[Any], Any]) -> Callable[[int], Any]:
@@ -156,10 +158,10 @@ def test_what_takes_all_elements_in_one_call_gets_those_of_an_iterator(build: Bu
             return error
 
     with with_stages(build()) as staged:
-        expected = until_the_first_failure(delivered(staged, 1000))
+        expected = until_the_first_failure(delivered(staged, MANY))
     assert_same(expected, _gathered(build()))
     with iter(build()) as iterator:
-        assert_same(expected, until_the_first_failure(delivered(iterator, 1000)))
+        assert_same(expected, until_the_first_failure(delivered(iterator, MANY)))
     single = read(lambda ds: ds.get_single_element())
     if len(expected) == 1:
         assert_same(expected, [single])
@@ -170,7 +172,7 @@ def test_what_takes_all_elements_in_one_call_gets_those_of_an_iterator(build: Bu
 @given(small(QUIET | CALLING))
 def test_what_a_function_takes_in_one_call_is_what_stages_give(build: Build) -> None:
     with with_stages(build()) as staged:
-        expected = until_the_first_failure(delivered(staged, 1000))
+        expected = until_the_first_failure(delivered(staged, MANY))
     found = inside_a_run(lambda: _gathered(build()))
     assert_same(expected, until_the_first_failure(found))
 

@@ -23,16 +23,19 @@ class Inside:
 
 
 class Meters:
-    """The meters of one run, one for each node of the plan, also where a node becomes many stages.
+    """The meters of one run, one for each node of the plan, also where a node becomes many stages, or is changed while it runs.
 
     They are listed in the order of ``nodes``; those of plans that functions make come after.
     """
 
     def __init__(self, nodes: Iterable[Node] = ()) -> None:
         self._meters: dict[tuple[object, ...], Meter] = {}
+        # Of the plan's operations, which nodes that were changed still are; a rule may have made two nodes of one.
+        self._of_operations: dict[tuple[int, type], Meter] = {}
         self.inside = Inside()
         for node in nodes:
-            self.of(node, ())
+            meter = self._meters.setdefault((id(node),), Meter(node.label))
+            self._of_operations.setdefault(_operation(node), meter)
 
     def of(self, node: Node, within: tuple[object, ...], twin: int = 0) -> Meter:
         """Returns the meter of a node.
@@ -45,12 +48,14 @@ class Meters:
         # Plans that a function makes anew for each element have equal labels and share a meter.
         key = (*within, node.label, twin) if within else (id(node),)
         known = self._meters.get(key)
+        if known is None and not within:
+            known = self._of_operations.get(_operation(node))
         return self._meters.setdefault(key, Meter(node.label, self._named(within))) if known is None else known
 
     def take(self, node: Node, meter: Meter) -> None:
         """Has a meter be that of a node of the plan, which has counted for it already."""
         meter.name = node.label
-        self._meters[id(node),] = meter
+        self._meters[id(node),] = self._of_operations[_operation(node)] = meter
 
     def _named(self, within: tuple[object, ...]) -> Meter | None:
         name = within[-1] if within else None
@@ -63,6 +68,10 @@ class Meters:
     def all(self) -> tuple[Meter, ...]:
         """Returns every meter."""
         return tuple(self._meters.values())
+
+
+def _operation(node: Node) -> tuple[int, type]:
+    return id(node.operation), type(node)
 
 
 def twin_of(plan: Node, node: Node) -> int:

@@ -13,9 +13,11 @@ from headrace.blocks.cursor import IndexCursor, State
 from headrace.blocks.origin import IndexOrigin
 from headrace.blocks.payload import Rows
 from headrace.errors import NotFoundError
+from headrace.iterator import DatasetIterator
 from headrace.observe.meter import Meter
 from headrace.physical.budget import Budget
 from headrace.physical.context import StageContext
+from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.run_policy import RunPolicy
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.sequencing_turns import RepeatStage, Turns
@@ -126,3 +128,24 @@ def test_a_cache_that_is_repeated_is_whole_when_its_next_turn_begins(cached_firs
     ds = ds.cache().shuffle(20, seed=1) if cached_first else ds.shuffle(20, seed=1).cache()
     assert len(list(ds.repeat(3))) == 600
     assert len(opened) == 4
+
+
+TURNS: dict[str, Callable[[], hr.Dataset]] = {
+    "batches of batches": lambda: hr.Dataset.from_generator(lambda: iter(range(12))).batch(2).batch(3),
+    "numbered": lambda: hr.Dataset.from_generator(lambda: iter(range(12))).skip(2).enumerate().batch(2),
+    "mapped": lambda: hr.Dataset.range(12).map(lambda x: x + 1).batch(2).batch(3),
+}
+
+
+@pytest.mark.parametrize("patience_s", [0.0, 1e9])
+@pytest.mark.parametrize("turn", sorted(TURNS))
+def test_what_a_turn_does_is_counted_by_its_operations_also_where_it_takes_long(turn: str, patience_s: float) -> None:
+    once, dataset = TURNS[turn](), TURNS[turn]().repeat(3)
+    policy = RunPolicy(loops=LoopPolicy(patience_s=patience_s, rows_a_look=1))
+    with iter(once) as iterator:
+        assert list(iterator)
+        expected = [(stage.name, 3 * stage.elements) for stage in iterator.stats().stages]
+    with DatasetIterator(dataset.__headrace_plan__(), policy=policy) as repeated_iterator:
+        count = len(list(repeated_iterator))
+        found = [(stage.name, stage.elements) for stage in repeated_iterator.stats().stages]
+    assert found == [*expected, ("repeat", count)]
