@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
@@ -202,8 +201,7 @@ class Pass:
         functions = part.functions(self._numbers)
         now_s, until_s, rows_a_look = patience
         rows = taken.rows
-        iterator = itertools.islice(rows, self.done, None)
-        next_seen = itertools.islice(taken.seen, self.done, None).__next__
+        iterator, next_seen = taken.read(self.done)
         stopped, kinds = True, None
         while stopped and self.done < len(rows):
             # What comes after a result that is as it is goes on beside it.

@@ -8,7 +8,8 @@ a third of the time of rows with two arrays. So they are made a few at a time, a
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from headrace.blocks.columns import Columns
@@ -49,16 +50,23 @@ class Taken:
         head = Head(has_tuples, width)
         if kinds[0] != "filter":
             return cls(head, payload.rows(), ())
-        few_at_a_time = len(payload) > _FEW and _is_cut_quickly(payload) and not are_fixed(_first(payload))
-        if kinds.count("filter") == len(kinds):
-            rows = _seen(payload, few_at_a_time=few_at_a_time)
-            is_fixed = len(kinds) == 1 or (not few_at_a_time and are_fixed(rows))
-            return cls(head._replace(is_fixed=is_fixed), rows, ())
-        if few_at_a_time:
-            rows = payload.rows() if isinstance(payload, Rows) else _Made(payload, _rows_of)
-        elif are_fixed(rows := payload.rows()):
+        only_filters = kinds.count("filter") == len(kinds)
+        if len(payload) > _FEW and _is_cut_quickly(payload) and not are_fixed(_first(payload)):
+            made = _Made(payload, only_seen=only_filters)
+            return cls(head._replace(is_fixed=len(kinds) == 1), made, ())
+        if only_filters:
+            rows = protected(payload).rows()
+            return cls(head._replace(is_fixed=len(kinds) == 1 or are_fixed(rows)), rows, ())
+        rows = payload.rows()
+        if are_fixed(rows):
             return cls(head._replace(is_fixed=True), rows, ())
-        return cls(head, rows, _seen(payload, few_at_a_time=few_at_a_time))
+        return cls(head, rows, protected(payload).rows())
+
+    def read(self, start: int = 0) -> tuple[Iterator[Element], Callable[[], Element]]:
+        """Returns an iterator over the rows from one on, and what gives for each, in its turn, what a first filter sees of it."""
+        if isinstance(self.rows, _Made):
+            return self.rows.read(start)
+        return _from(self.rows, start), _from(self.seen, start).__next__
 
 
 def are_fixed(rows: Sequence[Element]) -> bool:
@@ -76,25 +84,45 @@ class _Made(Sequence[Element]):
 
     Args:
         payload: what they are made of.
-        rows_of: makes those of a part of it.
+        only_seen: whether they are what filters see, as nobody else looks at them.
     """
 
-    def __init__(self, payload: Payload, rows_of: Callable[[Payload], Sequence[Element]]) -> None:
+    def __init__(self, payload: Payload, *, only_seen: bool) -> None:
         self._payload = payload
-        self._rows_of = rows_of
+        self._only_seen = only_seen
 
     def __len__(self) -> int:
         return len(self._payload)
 
     def __getitem__(self, index: Any) -> Any:
         chosen = range(len(self))[index]
-        if isinstance(chosen, range):
-            return self._rows_of(self._payload.subset(chosen))
-        return self._rows_of(self._payload.subset(range(chosen, chosen + 1)))[0]
+        part = chosen if isinstance(chosen, range) else range(chosen, chosen + 1)
+        rows = (_seen_of if self._only_seen else _rows_of)(self._payload.subset(part))
+        return rows if part is chosen else rows[0]
 
     def __iter__(self) -> Iterator[Element]:
-        # A row is held by the list that it lies in, as if all lay in one: who counts references counts the same.
-        return itertools.chain.from_iterable(self[start : start + _FEW] for start in range(0, len(self), _FEW))
+        return self.read(0)[0]
+
+    def read(self, start: int) -> tuple[Iterator[Element], Callable[[], Element]]:
+        """Returns an iterator over them from one on, and what gives for each, in its turn, what a filter sees of it.
+
+        Both are made together: where there is no memory for some, neither is ahead of the other.
+        """
+        seen: deque[Element] = deque()
+        return itertools.chain.from_iterable(self._pieces(start, seen)), seen.popleft
+
+    def _pieces(self, start: int, seen: deque[Element]) -> Iterator[Iterable[Element]]:
+        # A row is held by the list that it lies in and by nobody else, as if all lay in one: who counts references counts the same.
+        there = _from(self._payload.rows(), start) if isinstance(self._payload, Rows) else None
+        for begin in range(start, len(self), _FEW):
+            part = self._payload.subset(range(begin, min(len(self), begin + _FEW)))
+            if self._only_seen:
+                yield _seen_of(part)
+                continue
+            rows = itertools.islice(there, _FEW) if there is not None else part.rows()
+            seen.extend(_seen_of(part))
+            del part
+            yield rows
 
 
 def _is_cut_quickly(payload: Payload) -> bool:
@@ -108,18 +136,14 @@ def _first(payload: Payload) -> Sequence[Element]:
     return payload.rows()[:1] if isinstance(payload, Rows) else payload.subset(range(1)).rows()
 
 
-def _rows_of(payload: Payload) -> Sequence[Element]:
+def _rows_of(payload: Payload) -> list[Element]:
     return payload.rows()
 
 
-def _seen(payload: Payload, *, few_at_a_time: bool) -> Sequence[Element]:
-    """Returns the rows as a filter sees them."""
-    if not few_at_a_time:
-        return protected(payload).rows()
-    if isinstance(payload, Rows):
-        return _Made(payload, _seen_of)
-    return _Made(protected(payload), _rows_of)
-
-
-def _seen_of(payload: Payload) -> Sequence[Element]:
+def _seen_of(payload: Payload) -> list[Element]:
     return protected(payload).rows()
+
+
+def _from(rows: Sequence[Element], start: int) -> Iterator[Element]:
+    """Returns an iterator over rows from one on; mostly the first, where nothing needs to count."""
+    return itertools.islice(rows, start, None) if start else iter(rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -109,24 +110,52 @@ PAYLOADS: dict[str, Payload] = {
 @pytest.mark.parametrize("kinds", [("filter",), ("filter", "map")], ids=str)
 @pytest.mark.parametrize("payload", sorted(PAYLOADS))
 def test_few_rows_that_a_filter_sees_are_there_at_a_time(payload: str, kinds: tuple[Kind, ...]) -> None:
-    taken = Taken.of(PAYLOADS[payload], kinds)
-    seen = taken.seen or taken.rows
-    arrays = [weakref.ref(row["x"]) for row in seen]
-    assert [array for array in arrays if array() is not None] == []
-    most = 0
-    for number, row in enumerate(seen):
-        arrays[number] = weakref.ref(row["x"])
-        most = max(most, sum(array() is not None for array in arrays))
-        del row
-    assert most == taken_rows._FEW
+    rows, next_seen = Taken.of(PAYLOADS[payload], kinds).read()
+    arrays: list[Any] = []
+    for row in rows:
+        seen = row if len(kinds) == 1 else next_seen()
+        assert not seen["x"].flags.writeable
+        arrays.append(weakref.ref(seen["x"]))
+        del row, seen
+        assert sum(array() is not None for array in arrays) <= taken_rows._FEW
+    assert len(arrays) == COUNT
+    assert all(array() is None for array in arrays)
 
 
+@pytest.mark.parametrize("kinds", [("filter",), ("filter", "map")], ids=str)
 @pytest.mark.parametrize("payload", sorted(PAYLOADS))
-def test_rows_that_are_made_when_asked_for_are_a_sequence(payload: str) -> None:
-    taken = Taken.of(PAYLOADS[payload], ("filter", "map"))
-    for rows in (taken.rows, taken.seen):
-        assert len(rows) == COUNT
-        assert [row["x"].tolist() for row in rows] == X.tolist()
-        assert rows[-1]["x"].tolist() == X[-1].tolist()
-        assert [row["x"][0] for row in rows[2:300:70]] == X[2:300:70, 0].tolist()
-    assert not taken.seen[0]["x"].flags.writeable
+def test_rows_that_are_made_when_asked_for_are_a_sequence(payload: str, kinds: tuple[Kind, ...]) -> None:
+    rows = Taken.of(PAYLOADS[payload], kinds).rows
+    assert len(rows) == COUNT
+    assert [row["x"].tolist() for row in rows] == X.tolist()
+    assert rows[-1]["x"].tolist() == X[-1].tolist()
+    assert [row["x"][0] for row in rows[2:300:70]] == X[2:300:70, 0].tolist()
+    assert [row["x"][0] for row in Taken.of(PAYLOADS[payload], kinds).read(200)[0]] == X[200:, 0].tolist()
+
+
+@pytest.mark.parametrize("chain", ["filter", "filter, map"])
+@pytest.mark.parametrize("fails_at", [(1,), (2,), (3,), (2, 3), (1, 2, 3, 4)], ids=str)
+def test_where_there_is_no_memory_for_some_rows_one_element_fails_and_none_is_lost(
+    chain: str, fails_at: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = itertools.count(1)
+    made = taken_rows._seen_of
+
+    def seen_of(payload: Payload) -> list[Any]:
+        if next(calls) in fails_at:
+            raise MemoryError("no room")
+        return made(payload)
+
+    monkeypatch.setattr(taken_rows, "_seen_of", seen_of)
+    dataset = hr.Dataset.from_tensor_slices(X).filter(lambda row: True)
+    if chain == "filter, map":
+        dataset = dataset.map(lambda row: row)
+    found = elements_of(dataset, ONE_BLOCK, limit=2 * COUNT)
+    failed = [place for place, element in enumerate(found) if isinstance(element, Exception)]
+    assert 0 < len(failed) <= len(fails_at)
+    assert len(found) == COUNT
+    assert [row[0] // 2 for place, row in enumerate(found) if place not in failed] == [
+        place for place in range(COUNT) if place not in failed
+    ]
+    for place in failed:
+        assert f"element {place}: MemoryError" in str(found[place])

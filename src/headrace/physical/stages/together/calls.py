@@ -217,7 +217,7 @@ class CalledForm(Calling):
         end_s = time.perf_counter() + most_s
         taken = Taken.of(payload, part.kinds)
         loop = loop_of(taken.head, part.kinds, (GENERIC,) * len(part.kinds))
-        left, next_seen = iter(taken.rows), iter(taken.seen).__next__
+        left, next_seen = taken.read()
         now_s, until_s, look = patience
         made: list[Element] = []
         fates: list[int] = []
