@@ -49,11 +49,11 @@ class TunedWorkers:
         self._cores = cores
         self._looking = threading.Lock()  # several stages may be read at once
         self._told_window = tuner.window
-        self._span = self._begun()
         self.first = gate.calls
         self.wait_beside_each_other = False
         if tuner.calls != gate.calls:  # as an earlier run has found
             self._apply()
+        self._span = self._begun()
 
     @property
     def calls(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import types
 from typing import Any
 
 import pytest
@@ -28,6 +27,16 @@ class Clock:
     process_time = perf_counter
 
 
+class Turns:
+    """A gate: how many calls run at once."""
+
+    def __init__(self, calls: int) -> None:
+        self.calls = calls
+
+    def resize(self, calls: int) -> None:
+        self.calls = calls
+
+
 class Judged(CallsTuner):
     """Notes what it is told, and changes nothing."""
 
@@ -39,10 +48,15 @@ class Judged(CallsTuner):
         self.told.append(figures)
 
 
-def run(clock: Clock, tuner: Judged, calls: int, rounds: int, task_s: float) -> int:
-    """Runs so many rounds of tasks, one in each of so many calls, unless it is judged before; returns how many there were."""
-    gate: Any = types.SimpleNamespace(calls=calls)
-    workers = TunedWorkers(tuner, gate, "map", Decisions(), cores=calls)
+def run(clock: Clock, tuner: Judged, first: int, rounds: int, task_s: float) -> int:
+    """Runs so many rounds of tasks, one in each call, unless it is judged before; returns how many there were.
+
+    The run has ``first`` calls until it has asked the tuner.
+    """
+    gate: Any = Turns(first)
+    workers = TunedWorkers(tuner, gate, "map", Decisions(), cores=first)
+    workers.begin()  # as the operation goes over to them
+    calls = gate.calls
     for number in range(rounds):
         if tuner.told:
             return number
@@ -54,13 +68,16 @@ def run(clock: Clock, tuner: Judged, calls: int, rounds: int, task_s: float) -> 
     return rounds
 
 
-@given(st.integers(2, 8), st.integers(3, 30), st.floats(1e-3, 3e-2), st.floats(0.0, 100.0))
-def test_runs_too_short_to_be_judged_are_judged_together(calls: int, rounds: int, task_s: float, gap_s: float) -> None:
+@given(st.integers(2, 8), st.integers(1, 4), st.integers(3, 30), st.floats(1e-3, 3e-2), st.floats(0.0, 100.0))
+def test_runs_too_short_to_be_judged_are_judged_together(
+    first: int, grown: int, rounds: int, task_s: float, gap_s: float
+) -> None:
+    calls = first * grown  # as many as an earlier run has found
     clock, tuner, made = Clock(), Judged(calls), 0
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tuned_workers, "time", clock)
         while not tuner.told:
-            made += run(clock, tuner, calls, rounds, task_s)
+            made += run(clock, tuner, first, rounds, task_s)
             clock.now_s += gap_s  # between epochs, which is no part of any
             assert made * task_s < 1.0  # however long that takes
     (figures,) = tuner.told
@@ -70,7 +87,7 @@ def test_runs_too_short_to_be_judged_are_judged_together(calls: int, rounds: int
     assert figures.element_s == pytest.approx(task_s)
     assert figures.wait_share == pytest.approx(0.25, abs=0.3 / made)
     assert figures.free_cores == pytest.approx(
-        calls, abs=2 * calls / made
+        first, abs=2 * calls / made
     )  # the calls had the only one that was in use
 
 
