@@ -13,7 +13,7 @@ from typing import Final
 
 from headrace.frozen import frozen
 
-__all__ = ["MOST_CALLS", "CallsFigures", "by_cores", "by_need"]
+__all__ = ["MOST_CALLS", "CallsFigures", "by_cores", "by_idle_cores", "by_need"]
 
 # Calls that wait may be more than the cores; more than this many mostly load what they wait for.
 MOST_CALLS: Final = 64
@@ -25,6 +25,10 @@ _ROOM: Final = 1.5
 _NEARLY: Final = 0.25
 # A smaller part of a call is not told from nothing.
 _LEAST_AT_WORK: Final = 1e-3
+# Threads of a library's compute for calls where others than these, and than who waits for them, have more of a core than this.
+_HELPED: Final = 0.25
+# A smaller part of a core is no idle one.
+_IDLE: Final = 0.2
 
 
 @frozen(kw_only=True)
@@ -40,6 +44,8 @@ class CallsFigures:
         waited_s: how long who wants the elements waited for them.
         starved_s: of that, while fewer calls ran than might, as no more tasks may lie behind one that takes long.
         free_cores: how many cores nothing else in the process used.
+        idle_cores: how many cores nothing in the process used.
+        helping_cores: how many were used by threads that neither make these calls nor wait for them.
     """
 
     seconds: float
@@ -50,6 +56,8 @@ class CallsFigures:
     waited_s: float
     starved_s: float = 0.0
     free_cores: float = math.inf
+    idle_cores: float = 0.0
+    helping_cores: float = 0.0
 
     @property
     def rate(self) -> float:
@@ -87,6 +95,15 @@ def by_cores(figures: CallsFigures, element_s: float) -> int:
     free = max(_LEAST_CORES, figures.free_cores)
     at_work = figures.at_work_share * figures.element_s / element_s if element_s > 0 else 1.0
     return min(MOST_CALLS, max(1, math.floor(free / min(1.0, max(_LEAST_AT_WORK, at_work)) + _NEARLY)))
+
+
+def by_idle_cores(figures: CallsFigures) -> int:
+    """Returns how many calls are worth a trial as cores are idle while a library's threads compute for calls; 0 where that is not so.
+
+    What such a call needs of the cores no clock of its own thread tells, nor how evenly it uses them.
+    """
+    is_worth_it = figures.helping_cores > _HELPED and figures.idle_cores > _IDLE
+    return min(MOST_CALLS, 2 * figures.calls) if is_worth_it else 0
 
 
 def by_need(figures: CallsFigures) -> int:

@@ -13,9 +13,10 @@ begins with it.
 from __future__ import annotations
 
 import math
+from collections import deque
 from typing import Any, Final
 
-from headrace.analysis.calls import MOST_CALLS, CallsFigures, by_cores, by_need
+from headrace.analysis.calls import MOST_CALLS, CallsFigures, by_cores, by_idle_cores, by_need
 from headrace.observe.tables import duration, quantity, share
 from headrace.physical.workers.lasting import Lasting
 
@@ -34,11 +35,14 @@ _GROWTH_OF_WAITS: Final = 4
 _LEAST_GROWTH: Final = 1.5
 # What an element took at least is forgotten in about fifty looks.
 _FADING: Final = 1.02
-# A step up that brought less than this, in elements a second, was for nothing.
+# What a step up brings, in elements a second, if it is seen at once; less may be chance, and a smaller part was for nothing.
 _PAID: Final = 1.15
+_PAYS: Final = 1.05
 # Two looks that differ by less say the same; after so many at as many calls what they say counts all the same.
 _STEADY: Final = 0.15
 _LOOKS: Final = 4
+# So many looks together tell a step that pays a little from chance.
+_TELLING: Final = 8
 # Calls that take so many times as long as they can, or have one core together and none for half of their time, may hold each other up.
 _HELD_UP: Final = 2.0
 # Fewer are left alone: whether there are any at all is another's question.
@@ -81,7 +85,8 @@ class CallsTuner:
         self.unjudged: tuple[int, Any] | None = None
         self._most = max(first, MOST_CALLS) if most is None else most
         self._tasks = _TASKS
-        self._before: CallsFigures | None = None  # what there was before the step that is being tried
+        self._lately = _Lately()  # what there was with as many calls
+        self._before: _Lately | None = None  # what there was before the step that is being tried
         self._last: CallsFigures | None = None  # the look before
         self._looks = 0  # in a row at as many calls
         self._up = _Patience()  # until the next step up is tried
@@ -115,14 +120,12 @@ class CallsTuner:
         is_waited_for = figures.wait_share > _WAITED_FOR
         is_steady = self._is_steady(figures)
         self._calm = self._calm + 1 if figures.wait_share < _NOT_WAITED_FOR else 0
-        before, self._before = self._before, None
-        if before is not None and not self._has_paid(before, figures) and not is_steady:
-            self._before = before
-        elif before is not None and before.calls > figures.calls:
-            self._judge_fewer(before, figures, is_waited_for=is_waited_for)
-        elif before is not None and is_waited_for and not self._has_paid(before, figures):
-            self._take_back(before, figures)
-        elif figures.starved_share > _STARVED and self._tasks < _MOST_TASKS:
+        self._lately.add(figures)
+        if self._before is not None and self._judge_step(
+            self._before, is_steady=is_steady, is_waited_for=is_waited_for
+        ):
+            return
+        if figures.starved_share > _STARVED and self._tasks < _MOST_TASKS:
             self._widen(figures)
         elif is_waited_for and is_steady and self._may_hold_each_other_up(figures):
             self._try_fewer(figures)
@@ -130,6 +133,22 @@ class CallsTuner:
             self._step_up(figures)
         elif self._calm >= self._patience_down:
             self._step_down(figures)
+
+    def _judge_step(self, before: _Lately, *, is_steady: bool, is_waited_for: bool) -> bool:
+        """Keeps a step that was tried, or takes it back; returns whether that is all that this look says."""
+        has_paid = self._has_paid(before, is_steady=is_steady)
+        if has_paid is None:
+            return True
+        self._before = None
+        if before.calls > self.calls:
+            self._judge_fewer(before, is_enough=has_paid or not is_waited_for)
+            return True
+        if not has_paid and is_waited_for:
+            self._take_back(before)
+            return True
+        if has_paid and len(self._lately) >= _TELLING:  # so fewer are known to bring less
+            self._fewer.begin()
+        return False
 
     def _is_steady(self, figures: CallsFigures) -> bool:
         """Returns whether as many calls brought as much at the look before, or were looked at often enough.
@@ -143,30 +162,44 @@ class CallsTuner:
         self._looks += 1
         return abs(figures.rate - last.rate) <= _STEADY * last.rate or self._looks >= _LOOKS
 
-    def _has_paid(self, before: CallsFigures, figures: CallsFigures) -> bool:
-        """Returns whether what is tried brings enough to be kept."""
-        return figures.rate >= (_PAID if figures.calls > before.calls else 1.0) * before.rate
+    def _has_paid(self, before: _Lately, *, is_steady: bool) -> bool | None:
+        """Returns whether what is tried brings enough to be kept; None where it is to be looked at once more."""
+        lately, is_more = self._lately, self.calls > before.calls
+        seen_at_once = lately.latest.rate >= (_PAID if is_more else 1.0) * before.latest.rate
+        if is_more and seen_at_once:
+            return True
+        if not is_steady:
+            return None
+        if len(before) < _LOOKS:
+            return seen_at_once
+        gain, fewest = lately.rate / max(before.rate, 1e-9), _TELLING if is_more else _LOOKS
+        if len(lately) < fewest and gain > (1.0 if is_more else 1 / _PAID):
+            return None
+        return gain >= (_PAYS if is_more else 1.0)
 
     def _step_up(self, figures: CallsFigures) -> None:
         growth = _GROWTH_OF_WAITS if figures.at_work_share < _WAITS else _GROWTH
         # Where more threads want a processor than there are, a call takes longer, and seems to wait.
-        calls = min(self._most, by_cores(figures, min(self._least_s, figures.element_s)), growth * self.calls)
+        possible = by_cores(figures, min(self._least_s, figures.element_s))
+        if len(self._lately) >= _LOOKS:
+            possible = max(possible, by_idle_cores(figures))
+        calls = min(self._most, possible, growth * self.calls)
         if calls < _LEAST_GROWTH * self.calls or not self._up.is_over:
             return
         if self._let_go:  # they were needed after all
             self._patience_down = min(8 * self._patience_down, _LAST_PATIENCE)
-        self._before = figures
+        self._before = self._lately
         self._change(
             calls,
             f"who wants elements waits {share(figures.wait_share)} of the time, and a call works {share(figures.at_work_share)} of its "
             f"{duration(figures.element_s)}",
         )
 
-    def _take_back(self, before: CallsFigures, figures: CallsFigures) -> None:
+    def _take_back(self, before: _Lately) -> None:
         self._up.begin()
         self._change(
             before.calls,
-            f"{quantity(figures.rate)} elements/s with {figures.calls:,} calls are hardly more than {quantity(before.rate)} with "
+            f"{quantity(self._lately.rate)} elements/s with {self.calls:,} calls are hardly more than {quantity(before.rate)} with "
             f"{before.calls:,}",
         )
 
@@ -178,17 +211,18 @@ class CallsTuner:
         return has_a_core or figures.element_s > _HELD_UP * self._least_s
 
     def _try_fewer(self, figures: CallsFigures) -> None:
-        self._before = figures
+        self._before = self._lately
         self._change(
             math.ceil(self.calls / 2),
             f"a trial: a call takes {duration(figures.element_s)} for an element beside others, and works "
             f"{share(figures.at_work_share)} of that",
         )
 
-    def _judge_fewer(self, before: CallsFigures, figures: CallsFigures, *, is_waited_for: bool) -> None:
+    def _judge_fewer(self, before: _Lately, *, is_enough: bool) -> None:
         """Keeps to fewer calls where they bring as much, for a while; else has as many as before."""
-        found = f"{quantity(figures.rate)} elements/s with {figures.calls:,} calls, {quantity(before.rate)} with {before.calls:,}"
-        if is_waited_for and figures.rate < before.rate:
+        lately = self._lately
+        found = f"{quantity(lately.rate)} elements/s with {self.calls:,} calls, {quantity(before.rate)} with {before.calls:,}"
+        if not is_enough:
             self._fewer.begin()
             self._change(before.calls, found)
         else:
@@ -214,6 +248,36 @@ class CallsTuner:
 
     def _change(self, calls: int, reason: str) -> None:
         self.calls, self.reason, self._let_go = calls, reason, False
+        self._lately = _Lately()
+
+
+class _Lately:
+    """What as many calls brought at the latest looks."""
+
+    def __init__(self) -> None:
+        self._looks: deque[CallsFigures] = deque(maxlen=_TELLING)
+
+    def __len__(self) -> int:
+        return len(self._looks)
+
+    def add(self, figures: CallsFigures) -> None:
+        """Takes in a look."""
+        self._looks.append(figures)
+
+    @property
+    def latest(self) -> CallsFigures:
+        """The latest look."""
+        return self._looks[-1]
+
+    @property
+    def calls(self) -> int:
+        """How many calls there were."""
+        return self.latest.calls
+
+    @property
+    def rate(self) -> float:
+        """Elements a second."""
+        return sum(figures.elements for figures in self._looks) / sum(figures.seconds for figures in self._looks)
 
 
 class _Patience:

@@ -215,7 +215,8 @@ class _Span:
         """Returns what was seen."""
         seen = self.seen
         seconds = max(now_s - self.begun_s, 1e-9)
-        others_s = max(0.0, time.process_time() - self._process_s - seen.cpu_s)
+        process_s = time.process_time() - self._process_s
+        others_s = max(0.0, process_s - seen.cpu_s)
         return CallsFigures(
             seconds=seconds,
             calls=calls,
@@ -225,4 +226,6 @@ class _Span:
             waited_s=seen.waited_s,
             starved_s=seen.starved_s,
             free_cores=cores - others_s / seconds,
+            idle_cores=max(0.0, cores - process_s / seconds),
+            helping_cores=max(0.0, others_s + seen.waited_s - seconds) / seconds,
         )

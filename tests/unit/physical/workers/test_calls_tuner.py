@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import random
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from tests.laws.running import Beside
 
 import headrace as hr
-from headrace.analysis.calls import MOST_CALLS, CallsFigures, by_cores, by_need
+from headrace.analysis.calls import MOST_CALLS, CallsFigures, by_cores, by_idle_cores, by_need
 from headrace.iterator import DatasetIterator
 from headrace.physical.run_policy import RunPolicy
 from headrace.physical.workers.calls_tuner import CallsTuner, calls_of
@@ -37,6 +38,7 @@ class World:
     behind: float = 1e9
     wanted: float = 1e9
     tail: int = 2
+    helping: float = 0.0  # cores that a library's threads use for calls, if these are busy
     best: int | None = None  # how many calls bring most; more of them hold each other up
     held_up: float = 0.0  # what each call beyond these costs, as a part of what all bring
 
@@ -64,6 +66,8 @@ class World:
             waited_s=waited * 0.1,
             starved_s=0.5 * waited * 0.1 * is_starved,
             free_cores=self.cores,
+            idle_cores=0.5 * bool(self.helping),
+            helping_cores=self.helping,
         )
 
 
@@ -134,6 +138,65 @@ def test_calls_that_nobody_needs_are_let_go_and_what_is_wanted_still_comes(wante
     assert world.rate(tuner.calls) >= min(wanted, world.rate(MOST_CALLS))
     assert tuner.calls <= max(2, 4 * wanted * 0.02 + 2)
     assert len(set(seen[100:])) == 1
+
+
+@dataclasses.dataclass
+class Helped(World):
+    """Calls for which a library's threads compute: each number of them brings a little more than the one before, up to ``best``.
+
+    Attributes:
+        gain: what twice as many bring, as a part.
+        noise: by what part a look may be wrong, either way.
+        random: of what chance a look is.
+    """
+
+    gain: float = 0.0
+    noise: float = 0.0
+    random: random.Random = dataclasses.field(default_factory=lambda: random.Random(0))
+
+    def rate(self, calls: int) -> float:
+        return 400 * math.pow(1 + self.gain, math.log2(min(calls, self.best or calls) / 2))
+
+    def figures(self, tuner: CallsTuner) -> CallsFigures:
+        figures = super().figures(tuner)
+        seen = self.rate(tuner.calls) * (1 + self.random.uniform(-self.noise, self.noise))
+        return dataclasses.replace(
+            figures,
+            elements=round(seen * 0.1),
+            busy_s=0.1 * tuner.calls,
+            cpu_s=0.02 * tuner.calls,
+            free_cores=0.7,
+        )
+
+
+@given(st.floats(0.1, 0.14), st.floats(0.0, 0.05), st.sampled_from([4, 8]), st.integers(0, 99))
+def test_a_step_that_pays_a_little_is_told_from_chance_by_several_looks(
+    gain: float, noise: float, best: int, seed: int
+) -> None:
+    world = Helped(0.003, helping=1.0, best=best, gain=gain, noise=noise, random=random.Random(seed))
+    tuner = CallsTuner(2)
+    tuner.made_alone(0.003)
+    _, seen = played(world, 400, tuner)
+    lasting = seen[100:]
+    assert sum(map(world.rate, lasting)) / len(lasting) > 0.97 * world.rate(best)
+    assert max(set(lasting), key=lasting.count) >= best
+
+
+@given(st.floats(0.0, 0.05), st.integers(0, 99))
+def test_a_step_that_brings_nothing_is_taken_back_however_looks_differ(noise: float, seed: int) -> None:
+    world = Helped(0.003, helping=1.0, best=2, noise=noise, random=random.Random(seed))
+    tuner = CallsTuner(2)
+    tuner.made_alone(0.003)
+    _, seen = played(world, 400, tuner)
+    assert seen[100:].count(2) > 0.8 * len(seen[100:])
+
+
+def test_without_threads_that_help_or_idle_cores_no_more_calls_are_tried_than_the_cores_take() -> None:
+    figures = World(0.003, cpu_s=0.003, helping=1.0).figures(CallsTuner(2))
+    assert by_idle_cores(figures) == 4
+    assert by_idle_cores(dataclasses.replace(figures, helping_cores=0.2)) == 0
+    assert by_idle_cores(dataclasses.replace(figures, idle_cores=0.1)) == 0
+    assert by_idle_cores(dataclasses.replace(figures, calls=50)) == MOST_CALLS
 
 
 def test_a_consumer_that_becomes_faster_has_more_calls_again() -> None:

@@ -16,15 +16,17 @@ from headrace.physical.workers.tuned_workers import TunedWorkers
 
 
 class Clock:
-    """The time, and how long the process had a processor: one of them always."""
+    """The time, and how long the process had processors: one of them always, unless a test says how many."""
 
-    def __init__(self) -> None:
+    def __init__(self, processors: float = 1.0) -> None:
         self.now_s = 0.0
+        self._processors = processors
 
     def perf_counter(self) -> float:
         return self.now_s
 
-    process_time = perf_counter
+    def process_time(self) -> float:
+        return self._processors * self.now_s
 
 
 class Turns:
@@ -89,6 +91,18 @@ def test_runs_too_short_to_be_judged_are_judged_together(
     assert figures.free_cores == pytest.approx(
         first, abs=2 * calls / made
     )  # the calls had the only one that was in use
+
+
+@given(st.integers(2, 8), st.floats(1.0, 3.0))
+def test_threads_that_neither_call_nor_wait_are_seen(calls: int, processors: float) -> None:
+    clock, tuner = Clock(processors), Judged(calls)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tuned_workers, "time", clock)
+        run(clock, tuner, calls, 30, 1e-2)
+    (figures,) = tuner.told
+    # The calls have one processor, and who waits a quarter of the time may have had another for the rest.
+    assert figures.helping_cores == pytest.approx(max(0.0, processors - 1 - 0.75), abs=0.1)
+    assert figures.idle_cores == pytest.approx(max(0.0, calls - processors), abs=0.01)
 
 
 def test_what_as_many_calls_did_says_nothing_of_more() -> None:
