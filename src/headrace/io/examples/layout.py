@@ -109,14 +109,17 @@ class _Field:
         self.name = name
         self.kind = kind
         self._frames = [frame]
+        self._recent = frame.head.tobytes(), frame.length  # what stood before as many bytes last
 
     def found(self, joined: Joined, starts: np.ndarray, ends: np.ndarray, fits: np.ndarray) -> Place:
         """Returns what comes after it in each message; ``fits`` becomes false where it is not there."""
         first = self._frames[0]
         heads = joined.windows(starts, len(first.head))
         after = starts + len(first.head)
-        if (heads == first.head).all():  # mostly, where the values have a fixed length
-            return Place(after, first.length)
+        if (heads == heads[0]).all():  # mostly, where the values have a length that seldom changes
+            length = self._length_after(heads[:1])
+            if length is not None:
+                return Place(after, length)
         fitting, lengths = first.lengths_in(heads)
         rest = np.flatnonzero(fits & ~fitting)
         tried = 1
@@ -133,6 +136,18 @@ class _Field:
             rest = rest[~fitting]
         fits[rest] = False
         return Place(after, lengths)
+
+    def _length_after(self, heads: np.ndarray) -> int | None:
+        """Returns how many bytes come after a frame as it stands in all messages; None where it is not the first one that is known."""
+        head = heads.tobytes()
+        recent, length = self._recent
+        if head != recent:
+            fitting, lengths = self._frames[0].lengths_in(heads)
+            if not fitting[0]:
+                return None
+            length = int(lengths[0])
+            self._recent = head, length
+        return length
 
     def _learns(self, message: bytes) -> bool:
         """Adds the frame with which the rest of a message begins; returns False where that is of another feature."""

@@ -13,6 +13,8 @@ __all__ = ["Values", "check_values", "read_values", "runs"]
 
 # An int64 has at most so many bytes in a message, and of the last one a single bit.
 _INT64_BYTES: Final = 10
+# What a bit of each of them but the last one counts.
+_WEIGHTS: Final = 128 ** np.arange(_INT64_BYTES - 1, dtype=np.int64)
 
 
 class Values(NamedTuple):
@@ -77,6 +79,9 @@ def _floats(joined: Joined, place: Place) -> Values:
 
 
 def _int64s(joined: Joined, place: Place) -> Values:
+    alone = _one_each(joined, place)
+    if alone is not None:
+        return Values(alone, np.ones(len(alone), np.int64))
     flat, lengths = _payload(joined, place)
     is_last = flat < 0x80
     if is_last.all():  # small numbers
@@ -87,6 +92,19 @@ def _int64s(joined: Joined, place: Place) -> Values:
     if not is_last[ends[lengths > 0] - 1].all():
         raise Unlike
     return Values(_numbers(flat, np.flatnonzero(is_last)), before[ends] - before[ends - lengths])
+
+
+def _one_each(joined: Joined, place: Place) -> np.ndarray | None:
+    """Returns the number of each message, where each has one, of as many bytes as the others; else None."""
+    width = place.lengths
+    if not isinstance(width, int) or not 0 < width < _INT64_BYTES:
+        return None
+    rows = joined.windows(place.starts, width)
+    goes_on = rows >= 0x80
+    if goes_on[:, -1].any() or not goes_on[:, :-1].all():
+        return None
+    numbers: np.ndarray = (rows & 0x7F) @ _WEIGHTS[:width]
+    return numbers
 
 
 def _numbers(flat: np.ndarray, last: np.ndarray) -> np.ndarray:

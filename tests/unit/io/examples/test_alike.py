@@ -119,6 +119,36 @@ def test_what_nobody_asks_for_may_be_damaged_too(
         assert_same(hr.io.parse_example(records, features), alone, features)
 
 
+@given(features_drawn, st.integers(0, 2**32))
+def test_messages_that_are_all_damaged_alike_are_what_each_is_alone(
+    drawn: dict[str, tuple[str, str, int]], seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    record = written(rng, drawn)
+    features = {name: described(*feature) for name, feature in drawn.items()}
+    hr.io.parse_example([record] * COUNT, features)  # from which a layout is learned
+    records = [damaged(record, rng)] * COUNT
+    alone = outcome(records[:1], features)
+    if alone is None:
+        with pytest.raises(InvalidArgumentError, match=r"^record 0\b"):
+            hr.io.parse_example(records, features)
+    else:
+        assert_same(hr.io.parse_example(records, features), alone * COUNT, features)
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 2**32)), min_size=1, max_size=4))
+def test_numbers_of_as_many_bytes_each(widths: list[tuple[int, int]]) -> None:
+    features = {"label": hr.io.FixedLenFeature((), np.int64)}
+    for width, seed in widths:
+        rng = np.random.default_rng(seed)
+        numbers = rng.integers(128 ** (width - 1) if width > 1 else 0, 128**width - 1, COUNT, endpoint=True).tolist()
+        records = [hr.io.serialize_example({"label": number}) for number in numbers]
+        found = parsed_alike(records, features)
+        assert found is not None
+        assert found["label"].tolist() == numbers
+        assert found["label"].dtype == np.int64
+
+
 FEATURES: dict[str, Any] = {
     "label": hr.io.FixedLenFeature((), np.int64, -1),
     "text": hr.io.FixedLenFeature((), str, "none"),
@@ -203,6 +233,8 @@ FLOATS, NUMBERS, TEXT = entry(b"f", 18, b"\0\0\0\0"), entry(b"i", 26, b"\x07"), 
     [
         message(entry(b"f", 18, b"\0\0\0\0\0"), NUMBERS, TEXT),  # no whole number of floats
         message(FLOATS, entry(b"i", 26, b"\x07\x80"), TEXT),  # a number that does not end
+        message(FLOATS, entry(b"i", 26, b"\x87\x80"), TEXT),  # one that goes on to its end
+        message(FLOATS, entry(b"i", 26, b"\x07\x09"), TEXT),  # two numbers
         message(FLOATS, entry(b"i", 26, b"\x80" * 10 + b"\x01"), TEXT),  # one that is too long
         message(FLOATS, entry(b"i", 26, b"\xff" * 9 + b"\x7f"), TEXT),  # one of more than 64 bits
         message(FLOATS, entry(b"i", 26, b"\xff" * 9 + b"\x01"), TEXT),  # -1, as it should be
@@ -223,13 +255,13 @@ def test_an_odd_message_among_others_is_what_it_is_alone(odd: bytes, asked: tupl
     usual = message(FLOATS, NUMBERS, TEXT)
     features = {name: ASKED[name] for name in asked}
     assert parsed_alike([usual] * COUNT, features) is not None
-    records = [usual] * 40 + [odd] + [usual] * 49
-    alone = outcome(records, features)
-    if alone is None:
-        with pytest.raises(InvalidArgumentError, match=r"^record 40\b"):
-            hr.io.parse_example(records, features)
-    else:
-        assert_same(hr.io.parse_example(records, features), alone, features)
+    for records, index in (([usual] * 40 + [odd] + [usual] * 49, 40), ([odd] * COUNT, 0)):
+        alone = outcome(records, features)
+        if alone is None:
+            with pytest.raises(InvalidArgumentError, match=rf"^record {index}\b"):
+                hr.io.parse_example(records, features)
+        else:
+            assert_same(hr.io.parse_example(records, features), alone, features)
 
 
 def test_what_was_learned_of_other_messages_does_no_harm() -> None:
