@@ -127,19 +127,6 @@ def test_what_a_process_stacks_is_what_was_returned(whole: str, array: str) -> N
     assert_same(elements_of(numbers.map(make).batch(4), REFERENCE), elements_of(there, Way(hr.Options(seed=7))))
 
 
-@pytest.mark.parametrize("size", [4, 7])
-def test_the_keys_of_a_batch_are_in_the_order_of_its_first_element(size: int) -> None:
-    def make(n: int) -> Any:
-        row = {"b": n, "a": {"d": np.full(2, n), "c": n}}
-        return row if n % 16 < 13 else dict(reversed([("b", n), ("a", dict(reversed(row["a"].items())))]))  # type: ignore[attr-defined]
-
-    def orders(way: Way) -> list[Any]:
-        return [([*batch], [*batch["a"]]) for batch in elements_of(hr.Dataset.range(90).map(make).batch(size), way)]
-
-    # One at a time: those that are stacked together have the order of the first one.
-    assert orders(Way(hr.Options(seed=7), (1,), loops=LoopPolicy(probed=1))) == orders(REFERENCE)
-
-
 @given(st.sampled_from([np.int8, np.int64, np.uint64, np.float16, np.float64, np.bool_, int, float, bool, str, bytes]))
 def test_scalars_have_the_dtype_that_they_have_alone(kind: type) -> None:
     def make(n: int) -> Any:

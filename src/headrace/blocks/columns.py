@@ -9,8 +9,9 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.blocks.origin import Indices
+from headrace.elements.key_orders import has_same_order
 from headrace.elements.rows_and_columns import rows_of
-from headrace.elements.structure import LEAF, Element, TreeDef, nbytes_of_leaves, unflatten
+from headrace.elements.structure import LEAF, Element, TreeDef, may_refuse, nbytes_of_leaves, unflatten
 
 __all__ = ["Columns", "is_alike"]
 
@@ -21,9 +22,15 @@ class Columns:
     Elements share no array of their own: whoever keeps one leaf of a matrix does not keep all of it alive. What is copied
     out of arrays that are read-only is ``locked``: nobody can tell whether it was copied, so one by one its elements are
     read-only as well.
+
+    Attributes:
+        treedef: their structure.
+        matrix: of its leaves, where it is one.
+        keys_in_order: whether the dicts of all of them had their keys in the order of the structure; else they are stacked only with
+            those with which they come out as one element.
     """
 
-    __slots__ = ("_arrays", "_locked", "matrix", "treedef")
+    __slots__ = ("_arrays", "_locked", "keys_in_order", "matrix", "treedef")
 
     def __init__(
         self,
@@ -31,12 +38,15 @@ class Columns:
         arrays: Sequence[np.ndarray] | None,
         matrix: np.ndarray | None = None,
         locked: Sequence[bool] = (),
+        *,
+        keys_in_order: bool = True,
     ) -> None:
         assert arrays is not None or matrix is not None
         self.treedef = treedef
         self._arrays = arrays
         self._locked = locked
         self.matrix = matrix
+        self.keys_in_order = keys_in_order
 
     @property
     def locked(self) -> Sequence[bool]:
@@ -141,7 +151,7 @@ def _has_arrays(column: np.ndarray) -> bool:
 
 def is_alike(first: Columns, other: object) -> bool:
     """Returns whether columns have one structure, the same dtypes and shapes, and may be written to alike."""
-    if not isinstance(other, Columns) or (other.treedef is not first.treedef and other.treedef != first.treedef):
+    if not isinstance(other, Columns) or not _has_same_structure(first, other):
         return False
     if first.matrix is not None and other.matrix is not None:
         one, two = first.matrix, other.matrix
@@ -153,3 +163,12 @@ def is_alike(first: Columns, other: object) -> bool:
         if not are_locked and _has_arrays(one) and one.flags.writeable != two.flags.writeable:
             return False
     return not are_locked or first.locked == other.locked
+
+
+def _has_same_structure(one: Columns, two: Columns) -> bool:
+    """Returns whether all elements have one structure, and their keys in one order where it can be told without a class's own methods."""
+    if not one.keys_in_order or not two.keys_in_order:
+        return False
+    if one.treedef is two.treedef:
+        return True
+    return one.treedef == two.treedef and (may_refuse(one.treedef) or has_same_order(one.treedef, two.treedef))

@@ -12,9 +12,9 @@ from headrace.blocks.columns import Columns, is_alike
 from headrace.blocks.origin import as_array
 from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
 from headrace.blocks.unmade import Unmade
-from headrace.elements.structure import TreeDef, may_refuse, unflatten
+from headrace.elements.key_orders import has_same_structure
 
-__all__ = ["has_same_order", "has_same_structure", "join", "woven"]
+__all__ = ["join", "woven"]
 
 
 def join(payloads: Sequence[Payload]) -> Payload:
@@ -38,23 +38,6 @@ def join(payloads: Sequence[Payload]) -> Payload:
         if all(is_alike(columns[0], other) for other in columns):
             return _joined_columns(columns[0], columns)
     return Rows.joined(payloads)
-
-
-def has_same_structure(one: TreeDef, two: TreeDef) -> bool:
-    """Returns whether structures are equal, and the keys of their dicts in one order."""
-    return one is two or (one == two and has_same_order(one, two))
-
-
-def has_same_order(one: TreeDef, two: TreeDef) -> bool:
-    """Returns whether dicts of equal structures have their keys in one order, which is not compared with these."""
-    if one is two or one.is_leaf():
-        return True
-    if may_refuse(one) or may_refuse(two):
-        return False
-    from headrace.io.elements.alike import orders_of_keys
-
-    leaves = range(one.num_leaves)
-    return bool(orders_of_keys(unflatten(one, leaves)) == orders_of_keys(unflatten(two, leaves)))
 
 
 def _is_columnar(payload: Payload) -> bool:

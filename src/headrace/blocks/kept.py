@@ -17,9 +17,9 @@ import numpy as np
 
 from headrace.blocks.columns import Columns, is_alike
 from headrace.blocks.handing_out import handed_out, protected
-from headrace.blocks.joining import has_same_order
 from headrace.blocks.origin import Indices
 from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
+from headrace.elements.key_orders import has_same_order, have_keys_in_one_order, orders_of_keys
 from headrace.elements.leaf_arrays import PYTHON_NUMBERS, stack
 from headrace.elements.rows_and_columns import transpose
 from headrace.elements.structure import LEAF, Element, TreeDef, nbytes_of
@@ -109,8 +109,6 @@ def _has_one_order(elements: Sequence[Element], kinds: AbstractSet[type], treede
         return True
     if is_flat and kinds == {dict}:
         return len(set(map(tuple, elements))) == 1
-    from headrace.io.elements.alike import have_keys_in_one_order, orders_of_keys
-
     return have_keys_in_one_order(elements, orders_of_keys(elements[0]))
 
 

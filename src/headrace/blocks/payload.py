@@ -22,7 +22,7 @@ from typing import Protocol
 from headrace.blocks.columns import Columns
 from headrace.blocks.origin import Indices, subset
 from headrace.elements.leaf_arrays import PYTHON_NUMBERS
-from headrace.elements.rows_and_columns import columns_of, rows_of_leaves
+from headrace.elements.rows_and_columns import columns_in_order, rows_of_leaves
 from headrace.elements.structure import Element, TreeDef, flatten, nbytes_of, unflatten
 
 __all__ = ["IndexSource", "Indexed", "Payload", "Rows", "Zipped"]
@@ -111,7 +111,8 @@ class Rows:
         return True if len(self.kinds) == 1 else None
 
     def columns(self) -> Columns:
-        return Columns(*columns_of(self.elements, self.kinds))
+        treedef, arrays, keys_in_order = columns_in_order(self.elements, self.kinds)
+        return Columns(treedef, arrays, keys_in_order=keys_in_order)
 
     @property
     def nbytes(self) -> int:
@@ -210,7 +211,8 @@ class Zipped:
             return Rows(self.rows()).columns()  # the same error, which names the component within the whole
         # A leaf of each part stands for its arrays, so that the joint structure comes out of one flattening.
         whole = unflatten(self.treedef, [unflatten(part.treedef, range(len(part.arrays))) for part in parts])
-        return Columns(flatten(whole)[1], [array for part in parts for array in part.arrays])
+        arrays = [array for part in parts for array in part.arrays]
+        return Columns(flatten(whole)[1], arrays, keys_in_order=all(part.keys_in_order for part in parts))
 
     @property
     def nbytes(self) -> int:

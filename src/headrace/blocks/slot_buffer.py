@@ -10,9 +10,10 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.blocks.columns import Columns, is_alike
-from headrace.blocks.joining import has_same_structure, join
+from headrace.blocks.joining import join
 from headrace.blocks.origin import as_array
 from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
+from headrace.elements.key_orders import has_same_structure
 from headrace.elements.structure import Element, object_array
 
 __all__ = ["SlotBuffer"]

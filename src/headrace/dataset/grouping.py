@@ -38,6 +38,8 @@ class Grouping(DatasetMixin):
     ) -> Dataset:
         """Combines consecutive elements into batches, stacked along a new first axis into arrays of their own.
 
+        A batch of dicts has its keys in the order of its first element.
+
         Args:
             batch_size: how many elements a batch has.
             drop_remainder: whether a last batch with fewer elements is dropped.

@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 import optree
 
+from headrace.elements.key_orders import orders_of_keys
 from headrace.elements.leaf_arrays import NORMAL_LEAVES, NUMPYS_TEXTS, PLAIN_LEAVES, PYTHON_NUMBERS, stack
 from headrace.elements.record_classes import columns_of_fields, made_of_fields
 from headrace.elements.row_building import tied_rows
@@ -36,6 +37,7 @@ from headrace.elements.tensor_classes import is_tensor_class
 from headrace.errors import InvalidArgumentError
 
 __all__ = [
+    "columns_in_order",
     "columns_of",
     "columns_of_parts",
     "needs_rows",
@@ -44,6 +46,7 @@ __all__ = [
     "rows_of_leaves",
     "scalars_as_elements",
     "transpose",
+    "transpose_in_order",
     "with_parts",
 ]
 
@@ -169,9 +172,21 @@ def columns_of(rows: Sequence[Element], kinds: AbstractSet[type] | None = None) 
     Raises:
         InvalidArgumentError: the rows differ in structure, or a component in shape or dtype; named.
     """
-    treedef, columns = _transposed(rows, kinds or set(map(type, rows)))
+    treedef, arrays, _ = columns_in_order(rows, kinds)
+    return treedef, arrays
+
+
+def columns_in_order(
+    rows: Sequence[Element], kinds: AbstractSet[type] | None = None
+) -> tuple[TreeDef, list[np.ndarray], bool]:
+    """Returns what ``columns_of`` does, and whether the dicts of all rows have their keys in the order of those of the first one.
+
+    Raises:
+        InvalidArgumentError: as ``columns_of`` does.
+    """
+    treedef, columns, keys_in_order = _transposed(rows, kinds or set(map(type, rows)))
     if treedef.is_leaf():
-        return treedef, [stack(*columns[0])]
+        return treedef, [stack(*columns[0])], True
     arrays = []
     for number, column in enumerate(columns):
         try:
@@ -179,46 +194,55 @@ def columns_of(rows: Sequence[Element], kinds: AbstractSet[type] | None = None) 
         except InvalidArgumentError as error:
             name = paths_of(treedef)[number]
             raise InvalidArgumentError(f"component {name}: {error.reason}") from error.__cause__
-    return treedef, arrays
+    return treedef, arrays, keys_in_order
 
 
 def transpose(rows: Sequence[Element]) -> tuple[TreeDef, list[Sequence[Any]]]:
     """Returns the common structure of the rows, and for each of its leaves the leaves of all rows."""
-    treedef, columns = _transposed(rows, set(map(type, rows)))
-    return treedef, [leaves for leaves, _ in columns]
+    return transpose_in_order(rows)[:2]
+
+
+def transpose_in_order(rows: Sequence[Element]) -> tuple[TreeDef, list[Sequence[Any]], bool]:
+    """Returns what ``transpose`` does, and whether the dicts of all rows have their keys in the order of those of the first one."""
+    treedef, columns, keys_in_order = _transposed(rows, set(map(type, rows)))
+    return treedef, [leaves for leaves, _ in columns], keys_in_order
 
 
 # The leaves of all rows in one place of their structure, and the types of them, where somebody has looked already.
 _Column = tuple[Sequence[Any], AbstractSet[type] | None]
 
 
-def _transposed(rows: Sequence[Element], kinds: AbstractSet[type]) -> tuple[TreeDef, list[_Column]]:
+def _transposed(rows: Sequence[Element], kinds: AbstractSet[type]) -> tuple[TreeDef, list[_Column], bool]:
+    """Returns the structure of the rows, their leaves, and whether all of them have their keys in the order of the first."""
     if kinds <= PLAIN_LEAVES or (len(kinds) == 1 and is_tensor_class(*kinds)):
-        return LEAF, [(rows, kinds)]
+        return LEAF, [(rows, kinds)], True
     columns = columns_of_parts(rows, kinds)
     if columns is None:
         return _transpose_any(rows)
     parts = {key: _transposed(column, set(map(type, column))) for key, column in columns}
+    keys_in_order = all(part[2] for part in parts.values())
     if kinds not in ({tuple}, {dict}):
         own = [part[0] for part in parts.values()]
         if all(spec is LEAF for spec in own):
             treedef = flatten(rows[0])[1]
         else:
             treedef = optree.treespec_from_collection(made_of_fields(type(rows[0]), own), namespace=NAMESPACE)
-        return treedef, [column for part in parts.values() for column in part[1]]
+        return treedef, [column for part in parts.values() for column in part[1]], keys_in_order
     if kinds == {tuple}:
         treedef = optree.treespec_tuple([part[0] for part in parts.values()], namespace=NAMESPACE)
-        return treedef, [column for part in parts.values() for column in part[1]]
+        return treedef, [column for part in parts.values() for column in part[1]], keys_in_order
     if any(type(key) is not str for key in parts):  # in which order optree puts others is its own
         return _transpose_any(rows)
     if all(part[0] is LEAF for part in parts.values()):
         treedef = flat_dict(tuple(parts))
     else:
         treedef = optree.treespec_dict({key: part[0] for key, part in parts.items()}, namespace=NAMESPACE)
-    return treedef, [column for key in sorted(parts) for column in parts[key][1]]
+    orders = list(map(tuple, rows))
+    keys_in_order = keys_in_order and orders.count(orders[0]) == len(orders)
+    return treedef, [column for key in sorted(parts) for column in parts[key][1]], keys_in_order
 
 
-def _transpose_any(rows: Sequence[Element]) -> tuple[TreeDef, list[_Column]]:
+def _transpose_any(rows: Sequence[Element]) -> tuple[TreeDef, list[_Column], bool]:
     leaves, treedef = flatten(rows[0])
     table = [leaves]
     for row in rows[1:]:
@@ -227,7 +251,9 @@ def _transpose_any(rows: Sequence[Element]) -> tuple[TreeDef, list[_Column]]:
             message = f"elements differ in structure: {_show(treedef)} and {_show(other)}"
             raise InvalidArgumentError(message)
         table.append(leaves)
-    return treedef, [(column, None) for column in zip(*table, strict=True)]
+    first = orders_of_keys(rows[0])
+    keys_in_order = all(orders_of_keys(row) == first for row in rows)
+    return treedef, [(column, None) for column in zip(*table, strict=True)], keys_in_order
 
 
 def _show(treedef: TreeDef) -> str:

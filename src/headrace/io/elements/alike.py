@@ -12,14 +12,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from headrace.elements.record_classes import is_record_class, names_of_fields
+from headrace.elements.key_orders import have_keys_in_one_order, orders_of_keys
 from headrace.elements.rows_and_columns import normalize_rows, transpose
 from headrace.elements.structure import LEAF, Element, TreeDef, nbytes_of_leaves
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.io.elements.columns import Kind, kind_of_leaf
 
-__all__ = ["Alike", "alike", "have_keys_in_one_order", "orders_of_keys"]
+__all__ = ["Alike", "alike"]
 
 _NUMBERS: Final = frozenset((bool, float, complex))
 _TEXTS: Final = frozenset((str, bytes))
@@ -104,38 +104,3 @@ def _nbytes_of_column(column: Sequence[Any], kind: Kind) -> int:
     if kind.axes == 0:
         return len(column) * nbytes_of_leaves(column[:1])
     return nbytes_of_leaves(column)
-
-
-def have_keys_in_one_order(rows: Sequence[Element], orders: Any) -> bool:
-    """Returns whether the dicts in all elements have their keys in these orders, those of the first."""
-    if orders is None:
-        return not any(isinstance(row, (dict, tuple)) or is_record_class(type(row)) for row in _one_of_each_type(rows))
-    kinds = set(map(type, rows))
-    if kinds == {dict}:
-        if len(set(map(tuple, rows))) > 1:
-            return False
-        keys, inner = orders
-        return all(
-            have_keys_in_one_order([row[key] for row in rows], one) for key, one in zip(keys, inner, strict=True)
-        )
-    if kinds == {tuple}:
-        if len(set(map(len, rows))) > 1:
-            return False
-        return all(have_keys_in_one_order(part, one) for part, one in zip(zip(*rows, strict=True), orders, strict=True))
-    return all(orders_of_keys(row) == orders for row in rows)
-
-
-def _one_of_each_type(rows: Sequence[Any]) -> list[Any]:
-    return list({type(row): row for row in rows}.values())
-
-
-def orders_of_keys(element: Element) -> Any:
-    """Returns the order of the keys in each dict of an element, which optree leaves out of a structure."""
-    kind = type(element)
-    if kind is dict:
-        return tuple(element), tuple(map(orders_of_keys, element.values()))
-    if isinstance(element, tuple):
-        return tuple(map(orders_of_keys, element))
-    if is_record_class(kind):
-        return tuple(orders_of_keys(getattr(element, name, None)) for name in names_of_fields(kind))
-    return None

@@ -11,12 +11,13 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
+from headrace.elements.key_orders import orders_of_keys
 from headrace.elements.rows_and_columns import rows_of
 from headrace.elements.structure import Element, TreeDef, flatten, nbytes_of_leaves, normalize, paths_of
 from headrace.errors import InvalidArgumentError, ResourceExhaustedError
 from headrace.frozen import mutable
 from headrace.io.atomic_file import AtomicFile
-from headrace.io.elements.alike import alike, orders_of_keys
+from headrace.io.elements.alike import alike
 from headrace.io.elements.columns import Buffers, Kind, kind_of_leaf, stored_array, stored_leaves
 from headrace.io.elements.file import MAGIC, TAIL
 from headrace.io.elements.structure import structure_to_json

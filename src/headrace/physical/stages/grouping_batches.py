@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -217,11 +218,12 @@ def _last(blocks: list[Block], count: int) -> Block:
 
 def stacked_batches(block: Block, size: int, *, of: Batch) -> list[Block | Failure]:
     """Stacks a block whose length is a multiple of ``size`` into batches of an operation, also where those have more elements."""
-    try:
-        return [_view(block, block.payload.columns(), size)]
-    except Exception:  # noqa: BLE001 - an element's own methods may raise anything, and memory may not suffice
-        parts = [block.slice(start, start + size) for start in range(0, len(block), size)]
-        return [_one(part, of) for part in parts]
+    with contextlib.suppress(Exception):  # an element's own methods may raise anything, and memory may not suffice
+        columns = block.payload.columns()
+        if columns.keys_in_order or len(block) <= size:  # a batch has its keys in the order of its first element
+            return [_view(block, columns, size)]
+    parts = [block.slice(start, start + size) for start in range(0, len(block), size)]
+    return [_one(part, of) for part in parts]
 
 
 def _view(block: Block, columns: Columns, size: int) -> Block:

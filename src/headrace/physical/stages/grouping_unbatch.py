@@ -16,7 +16,7 @@ from headrace.blocks.origin import Indices, Origin, slice_of, subset
 from headrace.blocks.payload import Indexed, Payload, Rows
 from headrace.blocks.ragged_rows import RaggedRows
 from headrace.elements.leaf_arrays import common_items
-from headrace.elements.rows_and_columns import needs_rows, transpose
+from headrace.elements.rows_and_columns import needs_rows, transpose_in_order
 from headrace.elements.structure import may_refuse
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
@@ -151,10 +151,10 @@ def _joined_slices(rows: Rows) -> tuple[Columns, Sequence[int]] | None:
     if rows.nbytes > _SMALL_BYTES * len(rows):
         return None
     try:
-        treedef, leaves = transpose(rows.elements)
+        treedef, leaves, keys_in_order = transpose_in_order(rows.elements)
     except InvalidArgumentError:
         return None
-    if not leaves or not all(map(_may_be_joined, leaves)):
+    if not keys_in_order or not leaves or not all(map(_may_be_joined, leaves)):
         return None
     lengths = list(map(len, leaves[0]))
     if any(list(map(len, column)) != lengths for column in leaves[1:]):

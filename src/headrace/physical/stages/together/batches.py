@@ -76,7 +76,7 @@ class Batched(Form):
     def _made(self, parts: list[Payload]) -> Payload | None:
         used = self._used()
         columns = some_of_each(parts[0], self.inputs[0], used).columns()
-        if may_refuse(columns.treedef):
+        if may_refuse(columns.treedef) or not columns.keys_in_order:
             return None
         size = self._size_of_all(used)
         return self._cut(columns) if size is None else stacked_payload(columns, len(columns) // size, size)
