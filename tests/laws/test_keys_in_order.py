@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.laws.running import REFERENCE, Way, elements_of, history, resumed, ways
@@ -23,6 +24,7 @@ Make = Callable[[int], Any]
 ELEMENTS: dict[str, Callable[[int, Callable[[dict[Any, Any]], Any]], Any]] = {
     "numbers": lambda n, put: put({"b": n, "a": n / 2}),
     "arrays": lambda n, put: put({"b": np.full(2, n), "a": np.full(3, n, np.float32)}),
+    "large arrays": lambda n, put: put({"b": np.full(3_000, n), "a": n}),
     "texts": lambda n, put: put({"b": f"text {n}", "a": n}),
     "within": lambda n, put: {"b": n, "a": put({"d": np.full(2, n), "c": n})},
     "in a tuple": lambda n, put: (n, put({"d": n, "c": (n, n)})),
@@ -40,6 +42,9 @@ SOURCES: dict[str, Callable[[Make], hr.Dataset]] = {
     "map": lambda make: hr.Dataset.range(COUNT).map(make),
     "maps": lambda make: hr.Dataset.range(COUNT).map(make).map(lambda *row: row if len(row) > 1 else row[0]),
     "map, parallel": lambda make: hr.Dataset.range(COUNT).map(make, num_parallel_calls=2),
+    "vectorized": lambda make: (
+        hr.Dataset.range(COUNT).map(make).map(hr.vectorized(lambda *row: row if len(row) > 1 else row[0]))
+    ),
     "filter": lambda make: hr.Dataset.range(COUNT).map(make).filter(lambda *_: True),
     "generator": lambda make: hr.Dataset.from_generator(lambda: map(make, range(COUNT))),
     "zip": lambda make: hr.Dataset.zip((hr.Dataset.range(COUNT).map(make), hr.Dataset.range(COUNT))),
@@ -122,3 +127,11 @@ def test_a_batch_has_the_keys_of_its_first_element() -> None:
     for step, size in (("batch", 4), ("batch, parallel", 4), ("batch without the rest", 2)):
         batches = elements_of(STEPS[step](SOURCES["map"](make), size), REFERENCE)
         assert [[*batch] for batch in batches] == [[*make(size * index)] for index in range(len(batches))]
+
+
+@pytest.mark.parametrize("element", ["numbers", "arrays", "large arrays"])
+def test_keys_have_their_order_where_processes_make_the_elements(element: str) -> None:
+    make = made_by(element, 10, frozenset({0}))
+    rows = hr.Dataset.range(COUNT).map(make, num_parallel_calls=2, executor="process")
+    for dataset, size in ((rows, 1), (rows.batch(4), 4), (rows.batch(4, num_parallel_calls=2), 4)):
+        assert [[*batch] for batch in dataset] == [[*make(n)] for n in range(0, COUNT, size)]

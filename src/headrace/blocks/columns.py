@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.blocks.origin import Indices
-from headrace.elements.key_orders import has_same_order
+from headrace.elements.key_orders import looks_the_same
 from headrace.elements.rows_and_columns import rows_of
-from headrace.elements.structure import LEAF, Element, TreeDef, may_refuse, nbytes_of_leaves, unflatten
+from headrace.elements.structure import LEAF, Element, TreeDef, nbytes_of_leaves, unflatten
 
 __all__ = ["Columns", "is_alike"]
 
@@ -151,7 +151,9 @@ def _has_arrays(column: np.ndarray) -> bool:
 
 def is_alike(first: Columns, other: object) -> bool:
     """Returns whether columns have one structure, the same dtypes and shapes, and may be written to alike."""
-    if not isinstance(other, Columns) or not _has_same_structure(first, other):
+    if not isinstance(other, Columns) or not looks_the_same(first.treedef, other.treedef):
+        return False
+    if not (first.keys_in_order and other.keys_in_order):
         return False
     if first.matrix is not None and other.matrix is not None:
         one, two = first.matrix, other.matrix
@@ -163,12 +165,3 @@ def is_alike(first: Columns, other: object) -> bool:
         if not are_locked and _has_arrays(one) and one.flags.writeable != two.flags.writeable:
             return False
     return not are_locked or first.locked == other.locked
-
-
-def _has_same_structure(one: Columns, two: Columns) -> bool:
-    """Returns whether all elements have one structure, and their keys in one order where it can be told without a class's own methods."""
-    if not one.keys_in_order or not two.keys_in_order:
-        return False
-    if one.treedef is two.treedef:
-        return True
-    return one.treedef == two.treedef and (may_refuse(one.treedef) or has_same_order(one.treedef, two.treedef))

@@ -8,7 +8,7 @@ from typing import Any
 from headrace.elements.record_classes import is_record_class, names_of_fields
 from headrace.elements.structure import Element, TreeDef, may_refuse, unflatten
 
-__all__ = ["has_same_order", "has_same_structure", "have_keys_in_one_order", "orders_of_keys"]
+__all__ = ["has_same_order", "has_same_structure", "have_keys_in_one_order", "looks_the_same", "orders_of_keys"]
 
 
 def have_keys_in_one_order(rows: Sequence[Element], orders: Any) -> bool:
@@ -49,6 +49,11 @@ def orders_of_keys(element: Element) -> Any:
 def has_same_structure(one: TreeDef, two: TreeDef) -> bool:
     """Returns whether structures are equal, and the keys of their dicts in one order."""
     return one is two or (one == two and has_same_order(one, two))
+
+
+def looks_the_same(one: TreeDef, two: TreeDef) -> bool:
+    """Returns whether structures are equal, and the keys of their dicts in one order as far as no class's own methods have to tell."""
+    return one is two or (one == two and (may_refuse(one) or has_same_order(one, two)))
 
 
 def has_same_order(one: TreeDef, two: TreeDef) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from headrace.blocks.columns import Columns
 from headrace.blocks.payload import Indexed, Payload, Rows
 from headrace.elements.leaf_arrays import PYTHON_NUMBERS, stack_scalars
-from headrace.elements.rows_and_columns import transpose
+from headrace.elements.rows_and_columns import transpose_in_order
 from headrace.elements.structure import Element, flatten, normalize, paths_of, unflatten
 from headrace.errors import said
 from headrace.processes.parcels import to_bytes
@@ -53,7 +53,9 @@ def stacked(payload: Payload, memory: Memory) -> Payload:
     if treedef is None or not treedef.num_leaves:
         return payload
     try:
-        found, columns = transpose(rows)
+        found, columns, keys_in_order = transpose_in_order(rows)
+        if not keys_in_order:
+            return payload
         return Columns(found, [_array_of(column, memory) for column in columns])
     except Exception:  # noqa: BLE001 - they are no such rows, which who stacks them tells
         return payload

@@ -30,7 +30,12 @@ def call_whole(function: Vectorized, payload: Payload) -> Columns | Rows:
     Raises:
         InvalidArgumentError: the elements are no columns, or what it returned is none of as many elements.
     """
-    columns = read_only_columns(payload.columns())  # it may be called again on a part, and must find what was there
+    columns = payload.columns()
+    if (
+        not columns.keys_in_order
+    ):  # it is called for each element, as it would be if it failed, so that each keeps its own order
+        raise InvalidArgumentError("the keys of the elements' dicts are in different orders")
+    columns = read_only_columns(columns)  # it may be called again on a part, and must find what was there
     if isinstance(function, FetchMany):
         return _fetched(function, columns)
     whole = unflatten(columns.treedef, columns.arrays)

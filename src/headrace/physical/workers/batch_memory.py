@@ -18,7 +18,8 @@ from headrace.blocks.batch_buffer import BatchBuffer, BatchBufferView
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.columns import Columns
 from headrace.blocks.payload import Payload
-from headrace.elements.rows_and_columns import transpose
+from headrace.elements.key_orders import looks_the_same
+from headrace.elements.rows_and_columns import transpose_in_order
 from headrace.elements.structure import TreeDef, stack
 from headrace.frozen import mutable
 from headrace.reused_memory import reused
@@ -158,7 +159,7 @@ class BatchMemory:
             buffer = batch.buffer
         if fresh_bytes:
             self._taken(fresh_bytes)
-        if buffer is None or buffer.treedef != layout[0]:
+        if buffer is None or not looks_the_same(buffer.treedef, layout[0]):
             return None
         kinds = tuple((array.shape[1:], array.dtype) for array in buffer.arrays)
         return buffer if kinds == layout[1] else None
@@ -202,9 +203,11 @@ class BatchMemory:
 def _arrays_of(payload: Payload) -> tuple[TreeDef, Sequence[_Leaves]] | None:
     """Returns the leaves of the elements, if all of a component are alike and there is an array among them; else None."""
     if isinstance(payload, Columns):
-        return (payload.treedef, payload.arrays) if payload.arrays else None
+        return (payload.treedef, payload.arrays) if payload.arrays and payload.keys_in_order else None
     try:
-        treedef, columns = transpose(payload.rows())
+        treedef, columns, keys_in_order = transpose_in_order(payload.rows())
+        if not keys_in_order:
+            return None
         arrays = [_alike(column) for column in columns]
     except Exception:  # noqa: BLE001 - an element's own methods may raise anything
         return None  # who stacks them says what is wrong
