@@ -6,6 +6,7 @@ An element keeps its keys in their order, and a batch has those of its first ele
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -135,3 +136,20 @@ def test_keys_have_their_order_where_processes_make_the_elements(element: str) -
     rows = hr.Dataset.range(COUNT).map(make, num_parallel_calls=2, executor="process")
     for dataset, size in ((rows, 1), (rows.batch(4), 4), (rows.batch(4, num_parallel_calls=2), 4)):
         assert [[*batch] for batch in dataset] == [[*make(n)] for n in range(0, COUNT, size)]
+
+
+@pytest.mark.parametrize("element", ["numbers", "arrays", "within", "in a tuple"])
+def test_keys_have_their_order_where_elements_were_stored(element: str, tmp_path: Path) -> None:
+    made = hr.Dataset.range(COUNT).map(made_by(element, 10, frozenset({0, 4})))
+    made.save(tmp_path / "saved")
+    kept = {
+        "saved": hr.Dataset.load(tmp_path / "saved"),
+        "cached": made.cache(tmp_path / "cached"),
+        "snapshot": made.snapshot(tmp_path / "snapshot"),
+        "shuffled": hr.Dataset.load(tmp_path / "saved").shuffle(9, seed=3, reshuffle_each_iteration=False),
+    }
+    for dataset in kept.values():
+        for _ in range(2):
+            firsts = [orders_of_keys(row) for row in dataset][::4]
+            assert [orders_of_keys(batch) for batch in dataset.batch(4)] == firsts
+            assert [orders_of_keys(batch) for batch in dataset.batch(4, num_parallel_calls=2)] == firsts

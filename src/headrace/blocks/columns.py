@@ -75,8 +75,10 @@ class Columns:
         if self.matrix is not None:
             return self.with_matrix(self.matrix[key])
         if isinstance(key, slice):
-            return Columns(self.treedef, [array[key] for array in self.arrays], locked=self._locked)
-        return Columns(self.treedef, [array.take(key, axis=0) for array in self.arrays], locked=self.locked)
+            arrays, locked = [array[key] for array in self.arrays], self._locked
+        else:
+            arrays, locked = [array.take(key, axis=0) for array in self.arrays], self.locked
+        return Columns(self.treedef, arrays, locked=locked, keys_in_order=self.keys_in_order)
 
     def seen(self, part: range) -> Columns:
         """Returns a run of the elements, of arrays one a leaf, as others may see them: read-only."""

@@ -65,7 +65,7 @@ class GatheredPayload:
             whole = join([piece.columns() for _, piece in pieces])
         except Exception:  # noqa: BLE001 - an element's own methods may raise anything
             whole = Rows([])
-        if not isinstance(whole, Columns):
+        if not isinstance(whole, Columns) or not whole.keys_in_order:
             return Rows(self.rows()).columns()  # what differs in shape or dtype is stacked, or refused, one by one
         order = np.empty(len(self), dtype=np.int64)
         order[np.concatenate([where for where, _ in pieces])] = np.arange(len(self))

@@ -28,12 +28,12 @@ def call_whole(function: Vectorized, payload: Payload) -> Columns | Rows:
     """Calls a function with all elements at once.
 
     Raises:
-        InvalidArgumentError: the elements are no columns, or what it returned is none of as many elements.
+        InvalidArgumentError: the elements are no columns, or have their keys in different orders; or what it returned is none of as
+            many elements.
     """
     columns = payload.columns()
-    if (
-        not columns.keys_in_order
-    ):  # it is called for each element, as it would be if it failed, so that each keeps its own order
+    # Then it is called for each element, as where it fails, so that each keeps its own order.
+    if not columns.keys_in_order:
         raise InvalidArgumentError("the keys of the elements' dicts are in different orders")
     columns = read_only_columns(columns)  # it may be called again on a part, and must find what was there
     if isinstance(function, FetchMany):

@@ -35,4 +35,5 @@ class StoredSource:
         return read_only_rows(self.file.rows(indices))
 
     def columns(self, indices: Indices) -> Columns:
-        return Columns(*self.file.arrays(indices))
+        treedef, arrays, keys_in_order = self.file.arrays(indices)
+        return Columns(treedef, arrays, keys_in_order=keys_in_order)

@@ -78,3 +78,11 @@ def test_it_knows_whether_elements_are_tuples() -> None:
     assert picked([(0, 0)], [numbers(0)]).has_tuples is False
     assert picked([(0, 0)], [pairs]).has_tuples is True
     assert picked([(0, 0), (1, 0)], [numbers(0), pairs]).has_tuples is None
+
+
+def test_dicts_of_one_part_with_their_keys_in_two_orders_are_known_to_be_such() -> None:
+    rows = Rows([{"b": n, "a": n} if n % 2 else {"a": n, "b": n} for n in range(4)])
+    gathered = GatheredPayload([rows], np.zeros(4, np.int64), np.array([1, 0, 3, 2]))
+    assert not gathered.columns().keys_in_order
+    assert not rows.columns().subset(range(1, 3)).keys_in_order
+    assert [*gathered.columns().rows()[0]] == ["b", "a"]

@@ -26,7 +26,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from headrace.elements.rows_and_columns import columns_of, rows_of
+from headrace.elements.key_orders import looks_the_same
+from headrace.elements.rows_and_columns import columns_in_order, rows_of
 from headrace.elements.structure import Element, TreeDef, unflatten
 from headrace.elements.tensor_spec import TensorSpec
 from headrace.errors import DataLossError, FailedPreconditionError, NotFoundError
@@ -215,8 +216,8 @@ class ElementFile:
                 found[place] = row
         return found
 
-    def arrays(self, indices: Any) -> tuple[TreeDef, list[np.ndarray]]:
-        """Returns the elements of these numbers as arrays, one a leaf.
+    def arrays(self, indices: Any) -> tuple[TreeDef, list[np.ndarray], bool]:
+        """Returns the elements of these numbers as arrays, one a leaf, and whether the keys of their dicts are in one order.
 
         Raises:
             InvalidArgumentError: they differ in structure, shape or dtype.
@@ -227,10 +228,10 @@ class ElementFile:
             segment, part = parts[0]
             columns = segment.columns(part)
             if columns is not None:
-                return segment.treedef, columns
+                return segment.treedef, columns, True
         if not isinstance(indices, range) and (gathered := self._gathered(np.asarray(indices))) is not None:
-            return gathered
-        return columns_of(self.rows(indices))
+            return *gathered, True
+        return columns_in_order(self.rows(indices))
 
     def _gathered(self, indices: np.ndarray) -> tuple[TreeDef, list[np.ndarray]] | None:
         """Returns numbers out of many segments, each column filled in place; None where segments differ."""
@@ -243,9 +244,13 @@ class ElementFile:
             if whole is None:
                 treedef = segment.treedef
                 whole = [np.empty((len(indices), *column.shape[1:]), column.dtype) for column in columns]
-            if segment.treedef != treedef or any(
-                one.dtype != two.dtype or one.shape[1:] != two.shape[1:]
-                for one, two in zip(whole, columns, strict=True)
+            if (
+                treedef is None
+                or not looks_the_same(segment.treedef, treedef)
+                or any(
+                    one.dtype != two.dtype or one.shape[1:] != two.shape[1:]
+                    for one, two in zip(whole, columns, strict=True)
+                )
             ):
                 return None
             for target, column in zip(whole, columns, strict=True):

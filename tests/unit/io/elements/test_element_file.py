@@ -72,14 +72,14 @@ def test_columns_are_arrays_whatever_segments_they_lie_in(count: int, width: int
             if part:
                 writer.add_columns(*columns_of(part))
     order = data.draw(st.lists(st.integers(0, count - 1), min_size=1))
-    treedef, columns = ElementFile(place).arrays(np.array(order))
+    treedef, columns, _ = ElementFile(place).arrays(np.array(order))
     wanted_treedef, wanted = columns_of([rows[number] for number in order])
     assert treedef == wanted_treedef
     assert same(columns, wanted)
 
 
 def test_a_column_of_numbers_is_used_where_it_lies() -> None:
-    _, (column,) = ElementFile(written([np.arange(4), np.arange(4)])).arrays(range(2))
+    _, (column,), _ = ElementFile(written([np.arange(4), np.arange(4)])).arrays(range(2))
     assert not column.flags.owndata
     assert not column.flags.writeable
 
