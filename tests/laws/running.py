@@ -166,7 +166,7 @@ class RestlessCalls(CallsTuner):
 
     def judge(self, figures: CallsFigures) -> None:
         """Goes up by two, and from the top to the bottom."""
-        self.calls = 1 + (self.calls + 1) % min(self._most, self.most)
+        self.calls = self.decided = 1 + (self.calls + 1) % min(self._most, self.most)
         self._tasks = 1 + self._tasks % 3
 
 

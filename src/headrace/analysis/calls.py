@@ -75,6 +75,11 @@ class CallsFigures:
         return self.busy_s / self.seconds
 
     @property
+    def is_helped(self) -> bool:
+        """Whether a library's threads compute for the calls: each takes longer beside others then, which share these threads."""
+        return self.helping_cores > _HELPED
+
+    @property
     def wait_share(self) -> float:
         """The part of the time in which who wants the elements waited for them."""
         return self.waited_s / self.seconds
@@ -102,7 +107,7 @@ def by_idle_cores(figures: CallsFigures) -> int:
 
     What such a call needs of the cores no clock of its own thread tells, nor how evenly it uses them.
     """
-    is_worth_it = figures.helping_cores > _HELPED and figures.idle_cores > _IDLE
+    is_worth_it = figures.is_helped and figures.idle_cores > _IDLE
     return min(MOST_CALLS, 2 * figures.calls) if is_worth_it else 0
 
 

@@ -1,10 +1,11 @@
 """How many calls of an operation run at once in its workers, and how many tasks may be under way, where that is left to headrace.
 
 It begins with one a core and climbs, a step at a time, while somebody waits for the results and the model says that more calls can pay (``analysis.calls``):
-what mostly waits goes by fours, as a machine has far fewer cores than a network has answers. A step that did not bring a good part
-of what it could is taken back, and the next one comes later each time. Calls that take far longer beside each other than alone hold each
-other up, at Python's lock or at whatever they share: half of them are tried, and stay where they bring as much. Where nobody waits for
-the results, calls that were not needed are let go. So a run settles after a few steps, and only what has changed moves it again.
+what mostly waits goes by fours, as a machine has far fewer cores than a network has answers. A step is kept at once where it brings a good part
+of what it could; else the two numbers of calls are looked at by turns until it is plain whether it pays (``CallsTrial``), and one that does not is tried again
+later each time. Calls that take far longer beside each other than alone hold each other up, at Python's lock or at whatever they share: half of
+them are tried, and stay where they bring as much. Where nobody waits for the results, calls that were not needed are let go. So a run settles after a few
+steps, and only what has changed moves it again.
 
 Nothing here knows a thread or a clock: figures in, numbers out. What is found is kept as long as what is called: the next epoch
 begins with it.
@@ -13,11 +14,11 @@ begins with it.
 from __future__ import annotations
 
 import math
-from collections import deque
 from typing import Any, Final
 
 from headrace.analysis.calls import MOST_CALLS, CallsFigures, by_cores, by_idle_cores, by_need
-from headrace.observe.tables import duration, quantity, share
+from headrace.observe.tables import duration, share
+from headrace.physical.workers.calls_trial import CallsTrial
 from headrace.physical.workers.lasting import Lasting
 
 __all__ = ["CallsTuner", "calls_of"]
@@ -35,14 +36,9 @@ _GROWTH_OF_WAITS: Final = 4
 _LEAST_GROWTH: Final = 1.5
 # What an element took at least is forgotten in about fifty looks.
 _FADING: Final = 1.02
-# What a step up brings, in elements a second, if it is seen at once; less may be chance, and a smaller part was for nothing.
-_PAID: Final = 1.15
-_PAYS: Final = 1.05
 # Two looks that differ by less say the same; after so many at as many calls what they say counts all the same.
 _STEADY: Final = 0.15
 _LOOKS: Final = 4
-# So many looks together tell a step that pays a little from chance.
-_TELLING: Final = 8
 # Calls that take so many times as long as they can, or have one core together and none for half of their time, may hold each other up.
 _HELD_UP: Final = 2.0
 # Fewer are left alone: whether there are any at all is another's question.
@@ -69,7 +65,8 @@ class CallsTuner:
         most: how many there may be; as many as may ever pay where it is None.
 
     Attributes:
-        calls: how many calls may run at once.
+        calls: how many calls may run at once, until the next look.
+        decided: how many that is, but for the looks by turns of a trial: then it is how many are tried.
         reason: why it changed its mind last, in words.
         every_s: how long it wants to be told of at once.
         rounds: how many tasks a call it wants to be told of at once.
@@ -80,13 +77,12 @@ class CallsTuner:
     rounds = 3
 
     def __init__(self, first: int, most: int | None = None) -> None:
-        self.calls = first
+        self.calls = self.decided = first
         self.reason = ""
         self.unjudged: tuple[int, Any] | None = None
         self._most = max(first, MOST_CALLS) if most is None else most
         self._tasks = _TASKS
-        self._lately = _Lately()  # what there was with as many calls
-        self._before: _Lately | None = None  # what there was before the step that is being tried
+        self._trial: CallsTrial | None = None
         self._last: CallsFigures | None = None  # the look before
         self._looks = 0  # in a row at as many calls
         self._up = _Patience()  # until the next step up is tried
@@ -120,35 +116,16 @@ class CallsTuner:
         is_waited_for = figures.wait_share > _WAITED_FOR
         is_steady = self._is_steady(figures)
         self._calm = self._calm + 1 if figures.wait_share < _NOT_WAITED_FOR else 0
-        self._lately.add(figures)
-        if self._before is not None and self._judge_step(
-            self._before, is_steady=is_steady, is_waited_for=is_waited_for
-        ):
-            return
         if figures.starved_share > _STARVED and self._tasks < _MOST_TASKS:
             self._widen(figures)
+        elif self._trial is not None and not self._has_judged(self._trial, figures, is_waited_for=is_waited_for):
+            pass
         elif is_waited_for and is_steady and self._may_hold_each_other_up(figures):
             self._try_fewer(figures)
         elif is_waited_for and figures.in_use > _IN_USE * self.calls:
             self._step_up(figures)
         elif self._calm >= self._patience_down:
             self._step_down(figures)
-
-    def _judge_step(self, before: _Lately, *, is_steady: bool, is_waited_for: bool) -> bool:
-        """Keeps a step that was tried, or takes it back; returns whether that is all that this look says."""
-        has_paid = self._has_paid(before, is_steady=is_steady)
-        if has_paid is None:
-            return True
-        self._before = None
-        if before.calls > self.calls:
-            self._judge_fewer(before, is_enough=has_paid or not is_waited_for)
-            return True
-        if not has_paid and is_waited_for:
-            self._take_back(before)
-            return True
-        if has_paid and len(self._lately) >= _TELLING:  # so fewer are known to bring less
-            self._fewer.begin()
-        return False
 
     def _is_steady(self, figures: CallsFigures) -> bool:
         """Returns whether as many calls brought as much at the look before, or were looked at often enough.
@@ -162,45 +139,44 @@ class CallsTuner:
         self._looks += 1
         return abs(figures.rate - last.rate) <= _STEADY * last.rate or self._looks >= _LOOKS
 
-    def _has_paid(self, before: _Lately, *, is_steady: bool) -> bool | None:
-        """Returns whether what is tried brings enough to be kept; None where it is to be looked at once more."""
-        lately, is_more = self._lately, self.calls > before.calls
-        seen_at_once = lately.latest.rate >= (_PAID if is_more else 1.0) * before.latest.rate
-        if is_more and seen_at_once:
-            return True
-        if not is_steady:
-            return None
-        if len(before) < _LOOKS:
-            return seen_at_once
-        gain, fewest = lately.rate / max(before.rate, 1e-9), _TELLING if is_more else _LOOKS
-        if len(lately) < fewest and gain > (1.0 if is_more else 1 / _PAID):
-            return None
-        return gain >= (_PAYS if is_more else 1.0)
+    def _has_judged(self, trial: CallsTrial, figures: CallsFigures, *, is_waited_for: bool) -> bool:
+        """Learns from a look of a trial; returns whether it is over, and leaves more calls, which have shown at once that still more may pay."""
+        if is_waited_for:
+            pays = trial.add(figures)
+            found = f"{trial.tried:,} calls bring {trial.gain:.2f} times as much as {trial.before:,}"
+        else:
+            pays = figures.calls == trial.tried
+            found = f"who wants elements waits {share(figures.wait_share)} of the time with {figures.calls:,} calls"
+        self.calls = trial.calls
+        if pays is None:
+            return False
+        self._trial = None
+        is_more = trial.tried > trial.before
+        if pays:
+            self.reason, self.calls = found, trial.tried
+        else:
+            self._change(trial.before, found)
+        if pays != is_more:
+            self._up.begin()
+        elif not trial.was_plain:
+            self._fewer.begin()
+        return pays and is_more and self.calls == figures.calls
 
     def _step_up(self, figures: CallsFigures) -> None:
         growth = _GROWTH_OF_WAITS if figures.at_work_share < _WAITS else _GROWTH
         # Where more threads want a processor than there are, a call takes longer, and seems to wait.
         possible = by_cores(figures, min(self._least_s, figures.element_s))
-        if len(self._lately) >= _LOOKS:
-            possible = max(possible, by_idle_cores(figures))
+        possible = max(possible, by_idle_cores(figures))
         calls = min(self._most, possible, growth * self.calls)
         if calls < _LEAST_GROWTH * self.calls or not self._up.is_over:
             return
         if self._let_go:  # they were needed after all
             self._patience_down = min(8 * self._patience_down, _LAST_PATIENCE)
-        self._before = self._lately
-        self._change(
+        self._try(
             calls,
+            figures,
             f"who wants elements waits {share(figures.wait_share)} of the time, and a call works {share(figures.at_work_share)} of its "
             f"{duration(figures.element_s)}",
-        )
-
-    def _take_back(self, before: _Lately) -> None:
-        self._up.begin()
-        self._change(
-            before.calls,
-            f"{quantity(self._lately.rate)} elements/s with {self.calls:,} calls are hardly more than {quantity(before.rate)} with "
-            f"{before.calls:,}",
         )
 
     def _may_hold_each_other_up(self, figures: CallsFigures) -> bool:
@@ -211,23 +187,12 @@ class CallsTuner:
         return has_a_core or figures.element_s > _HELD_UP * self._least_s
 
     def _try_fewer(self, figures: CallsFigures) -> None:
-        self._before = self._lately
-        self._change(
+        self._try(
             math.ceil(self.calls / 2),
+            figures,
             f"a trial: a call takes {duration(figures.element_s)} for an element beside others, and works "
             f"{share(figures.at_work_share)} of that",
         )
-
-    def _judge_fewer(self, before: _Lately, *, is_enough: bool) -> None:
-        """Keeps to fewer calls where they bring as much, for a while; else has as many as before."""
-        lately = self._lately
-        found = f"{quantity(lately.rate)} elements/s with {self.calls:,} calls, {quantity(before.rate)} with {before.calls:,}"
-        if not is_enough:
-            self._fewer.begin()
-            self._change(before.calls, found)
-        else:
-            self.reason = found
-            self._up.begin()
 
     def _step_down(self, figures: CallsFigures) -> None:
         self._calm = 0
@@ -246,38 +211,14 @@ class CallsTuner:
             f"a task that takes long keeps the calls behind it from running {share(figures.starved_share)} of the time"
         )
 
+    def _try(self, calls: int, figures: CallsFigures, reason: str) -> None:
+        self._trial = trial = CallsTrial(figures, calls)
+        self._change(calls, reason)
+        self.calls = trial.calls
+
     def _change(self, calls: int, reason: str) -> None:
-        self.calls, self.reason, self._let_go = calls, reason, False
-        self._lately = _Lately()
-
-
-class _Lately:
-    """What as many calls brought at the latest looks."""
-
-    def __init__(self) -> None:
-        self._looks: deque[CallsFigures] = deque(maxlen=_TELLING)
-
-    def __len__(self) -> int:
-        return len(self._looks)
-
-    def add(self, figures: CallsFigures) -> None:
-        """Takes in a look."""
-        self._looks.append(figures)
-
-    @property
-    def latest(self) -> CallsFigures:
-        """The latest look."""
-        return self._looks[-1]
-
-    @property
-    def calls(self) -> int:
-        """How many calls there were."""
-        return self.latest.calls
-
-    @property
-    def rate(self) -> float:
-        """Elements a second."""
-        return sum(figures.elements for figures in self._looks) / sum(figures.seconds for figures in self._looks)
+        self.calls = self.decided = calls
+        self.reason, self._let_go = reason, False
 
 
 class _Patience:

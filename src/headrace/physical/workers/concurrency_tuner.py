@@ -70,7 +70,7 @@ _WORTH: Final = 1.1
 # library's. They leave processor and lock to the thread that reads, and what it does beside them takes no time: that is worth as much.
 _WAIT: Final = 0.6
 _WAITS: Final = 0.5
-_HIDDEN: Final = 0.9
+_HIDDEN: Final = 0.8
 
 # So many times as fast are workers that a second look at one thread can wait.
 _FAR: Final = 2.0
@@ -278,7 +278,7 @@ class ConcurrencyTuner:
         if is_better and self.now != 1 and not is_slow and not is_second and self._at_once() < _AT_ONCE:
             self._confirms_s = self._element_s(1)
             self._try(1, f"a second look: {found}")
-        elif not is_better and self.now == 1 and self._settled == self._most and self._waits():
+        elif not is_better and self.now == 1 and not is_second and self._settled != 1 and self._waits():
             self._again_s = self._beside_s()
             self._try(self._most, f"a second look: {found}")
         else:

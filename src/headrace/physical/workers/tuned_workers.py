@@ -49,7 +49,7 @@ class TunedWorkers:
         self._cores = cores
         self._looking = threading.Lock()  # several stages may be read at once
         self._told_window = tuner.window
-        self.first = gate.calls
+        self._told_calls = self.first = gate.calls
         self.wait_beside_each_other = False
         if tuner.calls != gate.calls:  # as an earlier run has found
             self._apply()
@@ -124,16 +124,18 @@ class TunedWorkers:
         self._span = self._looks(_Span(every_s, after_s=now_s) if self._apply() else _Span(every_s, now_s))
 
     def _apply(self) -> bool:
-        """Does what was decided, and notes it; returns whether something has changed."""
-        gate, calls, window, before = self._gate, self._tuner.calls, self._tuner.window, self._told_window
-        self._told_window = window
-        if calls != gate.calls:  # of which the window follows
-            self.note(gate.calls, calls, self._tuner.reason)
-            gate.resize(calls)
-            return True
-        if window != before:
-            self._decisions.note(self._name, WINDOW, before, window, self._tuner.reason)
-        return window != before
+        """Does what was decided, and notes it but for the turns of a trial; returns whether something has changed."""
+        gate, tuner, name = self._gate, self._tuner, self._name
+        calls, self._told_calls = self._told_calls, tuner.decided
+        window, self._told_window = self._told_window, tuner.window
+        if tuner.decided != calls:  # of which the window follows
+            self.note(calls, tuner.decided, tuner.reason)
+        elif tuner.window != window and tuner.calls == gate.calls:
+            self._decisions.note(name, WINDOW, window, tuner.window, tuner.reason)
+        has_changed = tuner.calls != gate.calls or tuner.window != window
+        if tuner.calls != gate.calls:
+            gate.resize(tuner.calls)
+        return has_changed
 
 
 class _Seen:

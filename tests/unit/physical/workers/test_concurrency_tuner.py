@@ -226,7 +226,7 @@ def test_workers_that_compute_at_once_are_kept_without_a_look_at_one_thread() ->
 
 
 # Experiments are of 24 tasks: whole rounds.
-@given(st.sampled_from([2, 3, 4, 6, 8, 12]), st.floats(1e-3, 1e-2), st.floats(0.9, 1.5), st.floats(0.0, 0.9))
+@given(st.sampled_from([2, 3, 4, 6, 8, 12]), st.floats(1e-3, 1e-2), st.floats(0.9, 1.6), st.floats(0.0, 0.9))
 def test_calls_that_wait_have_workers_where_these_take_hardly_longer_as_their_reader_works_meanwhile(
     most: int, alone_s: float, slower: float, at_once: float
 ) -> None:
@@ -238,13 +238,13 @@ def test_calls_that_wait_have_workers_where_these_take_hardly_longer_as_their_re
             calls.observe(4, now_s, now_s + took_s, now, at_once * took_s / now)
         now_s += took_s
     waits = at_once < 0.59 and at_once < 0.49 * most
-    if (waits and slower < 1.1) or slower < 0.9:
+    if (waits and slower < 1.24) or slower < 0.9:
         assert calls.now == most or calls.is_trying
-    elif slower > 1.12 or (at_once > 0.61 and slower > 0.92):
+    elif slower > 1.26 or (at_once > 0.61 and slower > 0.92):
         assert calls.now == 1 or calls.is_trying
 
 
-@given(st.sampled_from([2, 4]), st.floats(1e-3, 1.7e-3), st.floats(1.1, 1.3), st.floats(1.5, 3.0), st.floats(0.3, 3.0))
+@given(st.sampled_from([2, 4]), st.floats(1e-3, 1.7e-3), st.floats(1.1, 1.3), st.floats(1.7, 3.0), st.floats(0.3, 3.0))
 def test_calls_that_wait_keep_their_workers_where_others_slow_these_for_a_moment_and_not_for_good(
     most: int, alone_s: float, faster: float, busy: float, free_s: float
 ) -> None:

@@ -116,3 +116,33 @@ def test_what_as_many_calls_did_says_nothing_of_more() -> None:
         assert not tuner.told
         calls, seen = tuner.unjudged
     assert (calls, seen.tasks <= 6) == (3, True)
+
+
+class ByTurns(CallsTuner):
+    """Tries twice as many calls by turns with those that there were, and keeps them."""
+
+    every_s = 0.0
+    rounds = 0
+    looks = 0
+
+    def judge(self, figures: CallsFigures) -> None:
+        self.looks += 1
+        self.decided = 8
+        self.reason = "a trial"
+        self.calls = 8 if self.looks > 6 or self.looks % 2 else 4
+
+
+def test_a_trial_by_turns_is_one_decision() -> None:
+    clock, tuner, decisions, gate = Clock(), ByTurns(4), Decisions(), Turns(4)
+    seen: list[int] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tuned_workers, "time", clock)
+        workers = TunedWorkers(tuner, gate, "map", decisions, cores=4)  # type: ignore[arg-type]  # as much of a gate as is used
+        workers.begin()
+        while tuner.looks < 10:
+            clock.now_s += 1e-2
+            workers.made(1, clock.now_s - 1e-2, 1e-2, 1e-3)
+            seen.append(gate.calls)
+    assert {4, 8} == set(seen)
+    assert gate.calls == 8
+    assert [(one.what, one.before, one.after) for one in decisions.all()] == [("workers", 4, 8)]
