@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import dataclasses
 import enum
 import functools
+import inspect
+import pickle
 import subprocess
 import sys
 import threading
 import types
+import typing
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -273,3 +278,72 @@ def test_variables_of_tensorflow_count_by_value_and_what_has_none_is_named() -> 
     assert hr.fingerprint(using(variable)) == hr.fingerprint(using(tf.Variable([3.0, 4.0]))) != before
     with pytest.raises(InvalidArgumentError, match=r"closure 'value' .*values cannot be read .*pass key="):
         hr.fingerprint(using(variable.handle))
+
+
+class Twice(functools.partial):  # type: ignore[type-arg]  # of any function
+    """A class over what C code holds."""
+
+
+class Slotted:
+    """Nothing but a slot."""
+
+    __slots__ = ("by",)
+
+    def __init__(self, by: int = 1) -> None:
+        self.by = by
+
+
+class Named(NamedTuple):
+    """A record."""
+
+    by: int = 1
+
+
+USED: dict[str, Any] = {
+    "a class": Scaler,
+    "a class with slots": Slotted,
+    "a class of records": Settings,
+    "a class of named tuples": Named,
+    "a class of members": Colour,
+    "an object": Scaler(2),
+    "an object with slots": Slotted(),
+    "a named tuple": Named(),
+    "a function with arguments": functools.partial(helper, 2),
+    "one of a class": Twice(helper, 2),
+    "a function that remembers": functools.lru_cache(helper),
+}
+
+
+def used(value: Any) -> None:
+    """What programs, notebooks and debuggers do with a value, of which nothing is for elements."""
+    with contextlib.suppress(Exception):
+        pickle.loads(pickle.dumps(value))
+    with contextlib.suppress(Exception):
+        repr(value), hash(value), inspect.signature(value), typing.get_type_hints(value)
+    for name in dir(value):
+        getattr(value, name, None)
+    with contextlib.suppress(Exception):
+        copy.deepcopy(value() if isinstance(value, type) else value)
+
+
+@pytest.mark.parametrize("name", USED)
+def test_what_is_only_looked_at_or_copied_counts_before_and_after_alike(name: str) -> None:
+    # A class of its own for each test: a class notes once that an object of it was copied.
+    value = USED[name]
+    if isinstance(value, type) and not issubclass(value, enum.Enum):
+        value = type(value.__name__, (value,), {"__slots__": ()} if value is Slotted else {})
+    before = hr.fingerprint(using(value), explain=True)
+    used(value)
+    assert hr.fingerprint(using(value), explain=True) == before
+
+
+def test_another_process_finds_the_same_fingerprint_of_what_c_code_holds() -> None:
+    program = (
+        "import functools, headrace as hr\n"
+        "class Twice(functools.partial): pass\n"
+        "def number(text, base): return int(text, base)\n"
+        "twice = Twice(number, base=3)\n"
+        "print(hr.fingerprint(hr.Dataset.range(3).map(lambda x: twice(str(x)))))\n"
+    )
+    ran = [subprocess.run([sys.executable, "-c", program], check=True, capture_output=True) for _ in range(2)]
+    assert ran[0].stdout == ran[1].stdout

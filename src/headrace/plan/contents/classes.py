@@ -26,6 +26,7 @@ _NOTES: Final = frozenset(
         "__dict__",
         "__firstlineno__",
         "__module__",
+        "__slotnames__",  # once an object was copied or pickled
         "__static_attributes__",
         "__weakref__",
         "_abc_impl",

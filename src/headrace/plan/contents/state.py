@@ -11,7 +11,10 @@ __all__ = ["add_state", "has_hidden_contents"]
 
 _POINTER_BYTES: Final = tuple.__itemsize__
 _STATELESS: Final = frozenset({list, dict, tuple, set, frozenset, bytearray})
-_NO_STATE: Final = frozenset({"__dict__", "__weakref__"})
+# The last three say where C code keeps something: an address, in some of them.
+_NO_STATE: Final = frozenset(
+    {"__dict__", "__weakref__", "__dictoffset__", "__vectorcalloffset__", "__weaklistoffset__"}
+)
 
 
 def add_state(value: Any, digest: ValueDigest, without: tuple[str, ...] = ()) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import enum
+import functools
 import logging
 import types
 from collections.abc import Mapping
@@ -73,6 +74,11 @@ def _range(value: range, digest: ValueDigest) -> None:
 @take_in.register
 def _slice(value: slice, digest: ValueDigest) -> None:
     digest.items((value.start, value.stop, value.step), 3)
+
+
+@take_in.register
+def _partial(value: functools.partial, digest: ValueDigest) -> None:  # type: ignore[type-arg]  # it is dispatched by
+    add_state(value, digest)  # pickle tells whether anybody has looked at its attributes
 
 
 @take_in.register
