@@ -16,6 +16,7 @@ import faulthandler
 import gc
 import os
 import re
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,6 +36,9 @@ os.environ["HEADRACE_LIVE"] = "0"
 spare._STAYS_S = 1.0  # type: ignore[misc]  # final to all others
 # What tests start prints whole lines, which others write between and not into.
 os.environ.pop("PYTHONUNBUFFERED", None)
+# Who runs the tests in the background of a shell lets them ignore Ctrl-C, and all that they start with them.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Derandomised: a red run is the fault of the change that made it red, never of the dice. And not made smaller, which may take
 # longer than the guard against hangs lets a test run: a failure would be told of as one, without its error.
