@@ -140,10 +140,12 @@ class CallsTuner:
         return abs(figures.rate - last.rate) <= _STEADY * last.rate or self._looks >= _LOOKS
 
     def _has_judged(self, trial: CallsTrial, figures: CallsFigures, *, is_waited_for: bool) -> bool:
-        """Learns from a look of a trial; returns whether it is over, and leaves more calls, which have shown at once that still more may pay."""
+        """Learns from a look of a trial; returns whether it is over, and what was seen is of more calls that are kept: still more may pay."""
+        is_more = trial.tried > trial.before
         if is_waited_for:
             pays = trial.add(figures)
-            found = f"{trial.tried:,} calls bring {trial.gain:.2f} times as much as {trial.before:,}"
+            only = "only " if is_more and not pays else ""
+            found = f"{trial.tried:,} calls bring {only}{trial.gain:.2f} times as much as {trial.before:,}"
         else:
             pays = figures.calls == trial.tried
             found = f"who wants elements waits {share(figures.wait_share)} of the time with {figures.calls:,} calls"
@@ -151,7 +153,6 @@ class CallsTuner:
         if pays is None:
             return False
         self._trial = None
-        is_more = trial.tried > trial.before
         if pays:
             self.reason, self.calls = found, trial.tried
         else:
