@@ -347,3 +347,19 @@ def test_another_process_finds_the_same_fingerprint_of_what_c_code_holds() -> No
     )
     ran = [subprocess.run([sys.executable, "-c", program], check=True, capture_output=True) for _ in range(2)]
     assert ran[0].stdout == ran[1].stdout
+
+
+@pytest.mark.parametrize("kind", [object, dict, list, tuple, set, str, int, np.ndarray, functools.partial])
+def test_of_what_says_itself_what_it_is_nothing_else_counts(kind: type) -> None:
+    class Speaking(kind):  # type: ignore[misc]  # any class
+        def __headrace_fingerprint__(self) -> Any:
+            return self.said
+
+    arguments = {np.ndarray: (3,), functools.partial: (helper,)}.get(kind, ())
+
+    def speaking(said: str, other: int) -> str:
+        value = Speaking(*arguments)
+        value.said, value.other = said, other
+        return hr.fingerprint(using(value))
+
+    assert speaking("a", 1) == speaking("a", 2) != speaking("b", 1)

@@ -30,12 +30,9 @@ _OUTSIDE: Final = frozenset({"ctypes", "_ctypes", "multiprocessing", "_thread", 
 @take_in.register
 def _object(value: object, digest: ValueDigest) -> None:
     kind = type(value)
-    own = getattr(kind, "__headrace_fingerprint__", None)
     if any(module_of(base) in ("ctypes", "_ctypes") for base in kind.__mro__):
         _refuse(kind, digest)
-    if own is not None:
-        digest.add(own(value))
-    elif add_tensor(value, digest):
+    if add_tensor(value, digest):
         pass
     elif is_installed_class(kind) and (name := global_name(value)) is not None:
         digest.word(name, version_of_package(value.__module__))
