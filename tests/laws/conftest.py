@@ -11,6 +11,7 @@ from tests.laws.small_limits import (
     FEW_IDLE_DRAWS,
     FEW_ROWS_AT_A_TIME,
     FEW_WOVEN,
+    PARTS_OF_ONE_GROUP,
     STACKED_BY_WORKERS,
     TOLD_HOWEVER_SLIGHT,
 )
@@ -35,6 +36,12 @@ def elements_of_any_size_are_stacked_by_workers(monkeypatch: pytest.MonkeyPatch)
 def rows_for_filters_are_made_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """The blocks of generated plans are short; the laws hold for those of which the rows are not there all at once as well."""
     _set(monkeypatch, FEW_ROWS_AT_A_TIME)
+
+
+@pytest.fixture(autouse=True)
+def row_groups_of_any_size_are_read_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The row groups of generated plans are small; the laws hold for those that workers decode each by itself as well."""
+    _set(monkeypatch, PARTS_OF_ONE_GROUP)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from headrace.plan.buffering import Prefetch, WithOptions
 from headrace.plan.calling import wants_processes
 from headrace.plan.combining import Zip
 from headrace.plan.elementwise import Enumerate
+from headrace.plan.files import reads_ahead
 from headrace.plan.grouping import Batch, Unbatch
 from headrace.plan.node import Node, nodes_of, parallel_calls_of
 from headrace.plan.options import Options
@@ -64,7 +65,7 @@ def elsewhere(plan: Node, options: Options, workers: int, failures: Failures, bu
 
 def uses_threads(plan: Node) -> bool:
     """Returns whether anything of the plan may have a thread of its own."""
-    return has_parallel_work(plan) or any(isinstance(node, Prefetch) for node in nodes_of(plan))
+    return has_parallel_work(plan) or any(isinstance(node, Prefetch) or reads_ahead(node) for node in nodes_of(plan))
 
 
 def workers(wanted: list[int], cores: int, options: Options) -> int:
@@ -78,7 +79,9 @@ def workers(wanted: list[int], cores: int, options: Options) -> int:
 def budget(plan: Node, options: Options, *, feeds: int, policy: RunPolicy) -> Budget:
     """Returns what was stated; else a quarter of the memory that this process may take: model and framework need the rest."""
     nodes = list(nodes_of(plan))
-    ahead = sum(isinstance(node, Prefetch) or parallel_calls_of(node) is not None for node in nodes)
+    ahead = sum(
+        isinstance(node, Prefetch) or reads_ahead(node) or parallel_calls_of(node) is not None for node in nodes
+    )
     sources = [node for node in nodes if isinstance(node, FromTensorSlices)]
     present = frozenset(id(owner_of(column)) for node in sources for column in node.columns)
     memory_bytes = current_share().memory_bytes

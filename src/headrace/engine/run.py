@@ -99,12 +99,12 @@ class Run:
         """Makes the workers and the gates of the operations that they serve; None where all runs in one thread."""
         if self._inline or not choosing.uses_threads(self._plan):
             return None
-        bounds = bounds_of(self._plan)
+        cores = current_share().cores
+        bounds = bounds_of(self._plan, cores)
         if not bounds:  # a prefetch has a thread, and no worker
             return Gates()
         from headrace.backends.thread import WorkerPool  # what plans without workers do not need
 
-        cores = current_share().cores
         wanted = choosing.workers([calls for _, calls in bounds], cores, options)
         self._pool = WorkerPool(wanted, options.num_workers)
         return Gates(bounds, self._pool, cores=cores, most=options.num_workers)

@@ -12,9 +12,9 @@ import numpy as np
 
 from headrace.elements.tensor_spec import Spec
 from headrace.frozen import frozen
-from headrace.io.reader import Chunk, RecordPosition, RecordReader
+from headrace.io.reader import AheadReader, Chunk, RecordPosition, RecordReader
 
-__all__ = ["FileFormat", "Piece", "PiecedFormat"]
+__all__ = ["AheadFormat", "FileFormat", "Piece", "PiecedFormat"]
 
 
 @frozen
@@ -69,4 +69,12 @@ class PiecedFormat(FileFormat, Protocol):
 
     def open_piece(self, path: str, piece: Piece, position: RecordPosition) -> RecordReader:
         """Returns a reader of one piece from a position on; one before it is its beginning."""
+        ...
+
+
+class AheadFormat(FileFormat, Protocol):
+    """A format that is decoded without Python's lock, so that workers do it ahead of who reads."""
+
+    def open_ahead(self, path: str, position: RecordPosition, piece: Piece | None = None) -> AheadReader:
+        """Returns a reader of one file from a position on, or of a piece of it."""
         ...

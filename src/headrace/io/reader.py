@@ -21,7 +21,7 @@ from headrace.elements.structure import Element, TreeDef
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 
-__all__ = ["Array", "Chunk", "RecordPosition", "RecordReader"]
+__all__ = ["AheadReader", "Array", "Chunk", "RecordPosition", "RecordReader"]
 
 # Not numpy.typing.NDArray: importing that module takes half as long as NumPy itself.
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -121,4 +121,21 @@ class RecordReader(Protocol):
 
     def close(self) -> None:
         """Closes the file; ``read`` then returns None. May be called twice."""
+        ...
+
+
+class AheadReader(RecordReader, Protocol):
+    """A reader that can decode before it is read, in a thread of its own, and leave a part of its file to others."""
+
+    @property
+    def rest(self) -> Sequence[AheadReader]:
+        """Who reads what is after the first part of the file, once that was loaded: in order, each before the next."""
+        ...
+
+    def load(self, *, alone: bool) -> int:
+        """Opens the file and decodes what comes first, which ``read`` then gives, and returns about how many bytes that has.
+
+        It raises nothing: what fails is raised by ``read``, in its place. ``alone`` says that no other thread does the same
+        for its own part, so that those of a library may help.
+        """
         ...

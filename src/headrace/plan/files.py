@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self, cast
 
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
-from headrace.io.file_format import FileFormat, Piece, PiecedFormat
-from headrace.io.reader import RecordPosition, RecordReader
+from headrace.io.file_format import AheadFormat, FileFormat, Piece, PiecedFormat
+from headrace.io.reader import AheadReader, RecordPosition, RecordReader
 from headrace.io.streamed_files import StreamedFiles
 from headrace.plan.node import Node, Spec
 
-__all__ = ["OPENS_A_NAMED_FILE", "Files"]
+__all__ = ["OPENS_A_NAMED_FILE", "Files", "reads_ahead"]
 
 # What is known of the function by which the files of a dataset of names are opened.
 OPENS_A_NAMED_FILE: Final = "opens a file that is named"
@@ -47,6 +47,11 @@ class Files(Node):
         assert isinstance(self.format, PiecedFormat)  # or there would be no pieces
         return self.format.open_piece(self.paths[file], piece, position)
 
+    def open_ahead(self, file: int, position: RecordPosition) -> AheadReader:
+        """Returns a reader of one of the files, or of its piece, that can decode ahead; where it ``reads_ahead``."""
+        format_ = cast(AheadFormat, self.format)
+        return format_.open_ahead(self.paths[file], position, None if self.pieces is None else self.pieces[file])
+
     def side_by_side(self, lists: int) -> Self:
         """Returns the same with less memory for each file, where so many such lists are read in turns."""
         if not isinstance(self.format, StreamedFiles):
@@ -67,3 +72,8 @@ class Files(Node):
     def label(self) -> str:
         """The format's name."""
         return f"{self.format.op} '{self.name}'" if self.name else self.format.op
+
+
+def reads_ahead(node: Node) -> bool:
+    """Returns whether workers open and decode the node's files ahead of who reads them."""
+    return isinstance(node, Files) and hasattr(node.format, "open_ahead")

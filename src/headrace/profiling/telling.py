@@ -20,6 +20,7 @@ from headrace.arguments import AUTOTUNE
 from headrace.observe.stats import IteratorStats, StageStats
 from headrace.plan.buffering import Cache, Prefetch, WithOptions
 from headrace.plan.elementwise import Filter, Map, MapChain, RandomMap
+from headrace.plan.files import reads_ahead
 from headrace.plan.nesting import FlatMap, Interleave
 from headrace.plan.node import INFINITE_CARDINALITY, Node, nodes_of, parallel_calls_of
 from headrace.plan.options import Options
@@ -91,7 +92,7 @@ def figures_of(
 def _stage(
     node: Node, keys: dict[int, int], told: StageStats, steps_per_s: float, options: Options, contention: Contention
 ) -> StageFigures:
-    calls = None if options.executor == "inline" else parallel_calls_of(node)
+    calls = _calls(node, told, options)
     made = told.service.count / told.window_s if told.window_s > 0 else 0.0
     process = _process(node, options, calls)
     at_work = _at_work(told, _stretch(contention, process))
@@ -107,7 +108,7 @@ def _stage(
         lock_share=_lock_share(told, at_work),
         calls=None if calls is None else max(told.max_parallelism, calls),
         in_use=told.parallelism,
-        most_calls=_most_calls(node),
+        most_calls=calls if reads_ahead(node) else _most_calls(node),
         is_tuned=calls == AUTOTUNE,
         process=process,
         p50_s=told.service.p50_s,
@@ -116,6 +117,15 @@ def _stage(
         may_be_cached=_is_same_each_epoch(node),
         depth=node.buffer_size if isinstance(node, Prefetch) and node.buffer_size >= 0 else None,
     )
+
+
+def _calls(node: Node, told: StageStats, options: Options) -> int | None:
+    """Returns how many calls at once it has, or AUTOTUNE; None where it has no workers."""
+    if options.executor == "inline":
+        return None
+    if reads_ahead(node) and told.max_parallelism > 1:
+        return told.max_parallelism
+    return parallel_calls_of(node)
 
 
 def _with_opened(

@@ -98,9 +98,9 @@ def test_no_stream_reads_the_row_groups_of_another(monkeypatch: pytest.MonkeyPat
     read: list[int] = []
     batches_of = ParquetGroups._batches_of
 
-    def counted(groups: ParquetGroups, number: int, row: int) -> Any:
+    def counted(groups: ParquetGroups, number: int, row: int, **how: Any) -> Any:
         read.append(number)
-        return batches_of(groups, number, row)
+        return batches_of(groups, number, row, **how)
 
     monkeypatch.setattr(ParquetGroups, "_batches_of", counted)
     dealt = FORMATS["parquet"](48).distributed_batch(12, num_streams=12, steps=4)

@@ -15,7 +15,8 @@ __all__ = ["ArrowDataset"]
 class ArrowDataset(Dataset):
     """The rows of Arrow files, as dicts of columns, file after file: IPC's file and stream formats, and Feather version 2.
 
-    A local file is mapped into memory: numbers that are not compressed are used where they lie. What a column is in an
+    A local file is mapped into memory: numbers that are not compressed are used where they lie. From the second block of elements on,
+    workers open the next files and look at what comes first in them, within the run's budget of bytes. What a column is in an
     element is as in ``ParquetDataset``.
 
     Args:

@@ -57,6 +57,7 @@ class _Mapped:
 
     def __init__(self, path: str, source: Any) -> None:
         self.path = path
+        self.at = 0
         self._source = source
         self._version = None if "://" in path else version_of(path)
         self.selection: BoundSelection
@@ -81,6 +82,13 @@ class _Mapped:
             if begin < stop:
                 self._check_unchanged()
                 yield self.selection.wanted(batch.slice(begin, stop - begin), first + begin)
+
+    def parts(self, row: int) -> list[int]:
+        """Returns one part: what is not compressed is used where it lies, and Arrow's threads share the columns of what is."""
+        return [row]
+
+    def another(self) -> RowGroups:
+        raise NotImplementedError  # it has one part
 
     def close(self) -> None:
         """Closes the file; arrays that lie in it stay."""
@@ -116,8 +124,11 @@ class ArrowFileGroups(_Mapped):
             self._starts = np.cumsum([0, *counts]).tolist()
         return self._starts
 
-    def batches(self, row: int, piece: Piece | None = None) -> Iterator[tuple[pa.RecordBatch, range | Array]]:
+    def batches(
+        self, row: int, piece: Piece | None = None, stop: int | None = None, *, beside_others: bool = False
+    ) -> Iterator[tuple[pa.RecordBatch, range | Array]]:
         """Yields what is wanted of the rows from this one on, or of one record batch of them."""
+        assert stop is None  # it has one part
         if piece is not None:
             yield from self._piece(row, piece)
             return
@@ -126,11 +137,13 @@ class ArrowFileGroups(_Mapped):
         number = bisect.bisect_right(self.starts, row) - 1 if row else 0
         first = self.starts[number] if row else 0
         for index in range(number, self._reader.num_record_batches):
+            self.at = first
             batch = self._batch(index)
             yield from self._cut(batch, first, row)
             first += batch.num_rows
 
     def _piece(self, row: int, piece: Piece) -> Iterator[tuple[pa.RecordBatch, range | Array]]:
+        self.at = piece.records.start
         is_there = piece.number < self._reader.num_record_batches
         batch = self._batch(piece.number) if is_there else None
         first = piece.records.start
@@ -167,18 +180,21 @@ class ArrowStreamGroups(_Mapped):
         self.schema = pa.ipc.open_stream(source).schema
         self.selection = bound(selection, self.schema, path)
 
-    def batches(self, row: int, piece: Piece | None = None) -> Iterator[tuple[pa.RecordBatch, range | Array]]:
+    def batches(
+        self, row: int, piece: Piece | None = None, stop: int | None = None, *, beside_others: bool = False
+    ) -> Iterator[tuple[pa.RecordBatch, range | Array]]:
         """Yields what is wanted of the rows from this one on."""
         assert piece is None  # it does not say where one begins
+        assert stop is None
         fields = sorted(self.schema.get_field_index(name) for name in self.selection.read)
         self._source.seek(0)
-        first = 0
+        self.at = first = 0
         with says_what_arrow_says(self.path, "an Arrow stream"):
             reader = pa.ipc.open_stream(self._source, options=pa.ipc.IpcReadOptions(included_fields=fields))
             while (batch := self._next(reader)) is not None:
                 if first + batch.num_rows > row:
                     yield from self._cut(self._checked(batch), first, row)
-                first += batch.num_rows
+                self.at = first = first + batch.num_rows
         check_reaches(self.path, first, row)
 
     def _next(self, reader: Any) -> pa.RecordBatch | None:

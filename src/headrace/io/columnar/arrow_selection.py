@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from headrace.errors import DataLossError, HeadraceError, InvalidArgumentError
 from headrace.frozen import frozen
-from headrace.io.columnar.arrow_specs import difference, spec_of_type
+from headrace.io.columnar.arrow_specs import NUMBERS, difference, spec_of_type, storage_of
 from headrace.io.columnar.wanted import Filters, Selection
 from headrace.io.file_format import Piece
 from headrace.io.files import says_which_file
@@ -32,6 +32,8 @@ class BoundSelection:
         expression: the filters as pyarrow takes them, None where there are none.
         judged: the columns that the filters look at.
         spec: the structure of ``TensorSpec`` of one row.
+        widths: how many bytes a value has of each column that is read; 0 where they differ.
+        dictionaries: those of the columns that are read which have a dictionary, however deep.
     """
 
     names: list[str]
@@ -40,6 +42,8 @@ class BoundSelection:
     expression: Any
     judged: list[str]
     spec: Mapping[str, Any]
+    widths: list[int]
+    dictionaries: list[str]
 
     def wanted(self, batch: pa.RecordBatch, first: int) -> tuple[pa.RecordBatch, range | Array]:
         """Returns the rows of a batch that the filters let through, and their numbers; ``first`` is that of its first row."""
@@ -88,7 +92,25 @@ def _bound(selection: Selection, schema: pa.Schema, path: str) -> BoundSelection
     _check_defaults(selection.record_defaults, schema, names)
     wanted = {*names, *judged}
     read = [name for name in schema.names if name in wanted]
-    return BoundSelection(names, read, selection.filters, _expression(selection, schema, judged), judged, spec)
+    kinds = {name: schema.field(name).type for name in read}
+    return BoundSelection(
+        names=names,
+        read=read,
+        filters=selection.filters,
+        expression=_expression(selection, schema, judged),
+        judged=judged,
+        spec=spec,
+        widths=[_width(kind) for kind in kinds.values()],
+        dictionaries=[name for name, kind in kinds.items() if kind not in NUMBERS and "dictionary" in str(kind)],
+    )
+
+
+def _width(kind: pa.DataType) -> int:
+    """Returns how many bytes a value takes; 0 where they differ."""
+    try:
+        return max(1, int(storage_of(kind).bit_width) // 8)
+    except ValueError:
+        return 0
 
 
 def _names(selection: Selection, schema: pa.Schema) -> list[str]:

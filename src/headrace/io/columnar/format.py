@@ -15,7 +15,7 @@ from headrace.elements.tensor_spec import Spec
 from headrace.frozen import frozen
 from headrace.io.columnar.wanted import RowGroups, Selection
 from headrace.io.file_format import Piece
-from headrace.io.reader import Chunk, RecordPosition, RecordReader
+from headrace.io.reader import AheadReader, Chunk, RecordPosition, RecordReader
 from headrace.known_as import known_as
 
 __all__ = ["ArrowFiles", "ColumnarFiles", "ParquetFiles"]
@@ -46,6 +46,11 @@ class ColumnarFiles:
         return ColumnarReader(path, self._open_groups, self.selection, position)
 
     def open_piece(self, path: str, piece: Piece, position: RecordPosition) -> RecordReader:
+        from headrace.io.columnar.reader import ColumnarReader
+
+        return ColumnarReader(path, self._open_groups, self.selection, position, piece)
+
+    def open_ahead(self, path: str, position: RecordPosition, piece: Piece | None = None) -> AheadReader:
         from headrace.io.columnar.reader import ColumnarReader
 
         return ColumnarReader(path, self._open_groups, self.selection, position, piece)

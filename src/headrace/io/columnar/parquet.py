@@ -7,6 +7,7 @@ on the file alone: so a failure is at the same row in every reader. The numbers 
 from __future__ import annotations
 
 import bisect
+import copy
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
@@ -18,10 +19,9 @@ from headrace.errors import DataLossError
 from headrace.io.arrow_threads import fit_arrows_threads
 from headrace.io.columnar.arrow_selection import BoundSelection, bound, check_piece, check_reaches, says_what_arrow_says
 from headrace.io.columnar.arrow_source import native_file
-from headrace.io.columnar.arrow_specs import NUMBERS, storage_of
 from headrace.io.columnar.parquet_footer import bounds_of
 from headrace.io.columnar.parquet_pruning import may_fit
-from headrace.io.columnar.wanted import Selection
+from headrace.io.columnar.wanted import Selection, in_parts
 from headrace.io.file_format import Piece
 from headrace.io.files import version_of
 from headrace.io.reader import Array
@@ -31,8 +31,12 @@ __all__ = ["ParquetGroups"]
 # What is decoded at once: enough that a call for each column does not count (a quarter of it takes a third longer, four
 # times as much gains nothing), little enough that two such batches are no memory to speak of.
 _BATCH_BYTES: Final = 4 << 20
+# So much is worth a task of its own, for which the file is opened once more: that takes a tenth of a millisecond.
+_PART_BYTES: Final = 4 << 20
 # Below this, handing columns to Arrow's threads costs more than they save.
 _THREADED_BYTES: Final = 1 << 20
+# A row group of more is not decoded at once by who reads ahead, and then most of it by who reads: with threads anyway.
+_LARGE_BYTES: Final = 8 << 20
 # How much of a column is read from the disk at once; without it, a column of a whole row group is.
 _READ_BYTES: Final = 1 << 20
 # What a text, or anything of no fixed width, is taken for beside its bytes: a Python object.
@@ -58,6 +62,7 @@ class ParquetGroups:
 
     def __init__(self, path: str, selection: Selection) -> None:
         self.path = path
+        self.at = 0
         self._is_remote = "://" in path
         with self._reading():
             self._source = native_file(path)
@@ -70,13 +75,8 @@ class ParquetGroups:
 
     def _open(self, selection: Selection) -> None:
         with self._reading():
-            self._file = pq.ParquetFile(
-                self._source,
-                pre_buffer=self._is_remote,
-                buffer_size=0 if self._is_remote else _READ_BYTES,
-                page_checksum_verification=True,
-            )
-            metadata = self._file.metadata
+            self._file = self._opened()
+            self._metadata = metadata = self._file.metadata
             counts = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
             self.schema = self._file.schema_arrow
         if min(counts, default=0) < 0 or sum(counts) > _MOST_ROWS:
@@ -84,6 +84,31 @@ class ParquetGroups:
         self.starts: list[int] = np.cumsum([0, *counts]).tolist()
         self.selection: BoundSelection = bound(selection, self.schema, self.path)
         self._chosen = self._groups_that_may_fit()
+
+    def _opened(self, metadata: Any = None) -> Any:
+        return pq.ParquetFile(
+            self._source,
+            metadata=metadata,
+            pre_buffer=self._is_remote,
+            buffer_size=0 if self._is_remote else _READ_BYTES,
+            page_checksum_verification=True,
+        )
+
+    def another(self) -> ParquetGroups:
+        """Returns the same file opened once more, for another thread; the footer is not read again."""
+        other = copy.copy(self)
+        other.open_again()
+        return other
+
+    def open_again(self) -> None:
+        """Opens its file with a place of its own, and leaves the one that it shares with others to these."""
+        with self._reading():
+            self._source = native_file(self.path)
+            try:
+                self._file = self._opened(self._metadata)
+            except BaseException:
+                self._source.close()
+                raise
 
     def _reading(self) -> Any:
         return says_what_arrow_says(self.path, "Parquet")
@@ -102,18 +127,32 @@ class ParquetGroups:
             )
         return [number for number in everything if may_fit(filters, self.schema, bounds[number])]
 
-    def batches(self, row: int, piece: Piece | None = None) -> Iterator[tuple[pa.RecordBatch, range | Array]]:
-        """Yields what is wanted of the rows from this one on, or of one group of them."""
+    def batches(
+        self, row: int, piece: Piece | None = None, stop: int | None = None, *, beside_others: bool = False
+    ) -> Iterator[tuple[pa.RecordBatch, range | Array]]:
+        """Yields what is wanted of the rows from this one on, or of one group of them, or of the groups before row ``stop``."""
         check_reaches(self.path, len(self), row)
         if piece is not None:
             check_piece(self.path, piece, range(*self.starts[piece.number : piece.number + 2]))
         for number in self._chosen:
+            if stop is not None and self.starts[number] >= stop:
+                return
             if self.starts[number + 1] > row and (piece is None or piece.number == number):
-                yield from self._batches_of(number, row)
+                self.at = self.starts[number]
+                yield from self._batches_of(number, row, beside_others=beside_others)
 
-    def _batches_of(self, number: int, row: int) -> Iterator[tuple[pa.RecordBatch, range | Array]]:
+    def parts(self, row: int) -> list[int]:
+        """Returns the rows from this one on at which a part of the file begins that is worth a task: groups of some megabytes in all."""
+        numbers = [number for number in self._chosen if self.starts[number + 1] > row]
+        with self._reading():
+            sizes = [self._nbytes(number) for number in numbers]
+        return [self.starts[numbers[first]] for first in in_parts(sizes, _PART_BYTES)]
+
+    def _batches_of(
+        self, number: int, row: int, *, beside_others: bool
+    ) -> Iterator[tuple[pa.RecordBatch, range | Array]]:
         self._check_unchanged()
-        rows, threads = self._batch_rows(number)
+        rows, threads = self._batch_rows(number, beside_others=beside_others)
         first = self.starts[number]
         with self._reading():
             for batch in self._file.iter_batches(
@@ -141,25 +180,28 @@ class ParquetGroups:
 
     def _check_dictionaries(self, batch: pa.RecordBatch) -> None:
         """Refuses numbers that are beyond their dictionary, which pyarrow's decoder takes as it finds them."""
-        for column in batch.columns:
-            if column.type not in NUMBERS and "dictionary" in str(column.type):
-                column.validate(full=True)
+        for name in self.selection.dictionaries:
+            if name in batch.schema.names:
+                batch.column(name).validate(full=True)
 
-    def _batch_rows(self, number: int) -> tuple[int, bool]:
+    def _batch_rows(self, number: int, *, beside_others: bool) -> tuple[int, bool]:
         """Returns how many rows of a row group are decoded at once, and whether by several threads."""
         count = max(1, self.starts[number + 1] - self.starts[number])
         with self._reading():  # of the footer: names may be damaged
-            each = max(1, self._nbytes(number) // count)
+            nbytes = self._nbytes(number)
+        each = max(1, nbytes // count)
         rows = min(count, max(1, _BATCH_BYTES // each))
-        return rows, len(self.selection.read) > 1 and rows * each >= _THREADED_BYTES and fit_arrows_threads()
+        if len(self.selection.read) < 2 or rows * each < _THREADED_BYTES or (beside_others and nbytes < _LARGE_BYTES):
+            return rows, False
+        return rows, fit_arrows_threads()
 
     def _nbytes(self, number: int) -> int:
         """Returns about how many bytes the wanted columns of a row group have when they are decoded, and no fewer.
 
         The sizes of its columns are in the footer as well, but pyarrow aborts the process where they are corrupt.
         """
-        group = self._file.metadata.row_group(number)
-        widths = [_width(self.schema.field(name).type) for name in self.selection.read]
+        group = self._metadata.row_group(number)
+        widths = self.selection.widths
         nbytes: int = group.num_rows * sum(width or _OBJECT_BYTES for width in widths)
         return nbytes if all(widths) else nbytes + max(0, group.total_byte_size)
 
@@ -182,11 +224,3 @@ class ParquetGroups:
         """Closes the file."""
         self._file.close(force=True)
         self._source.close()
-
-
-def _width(kind: pa.DataType) -> int:
-    """Returns how many bytes a value takes; 0 where they differ."""
-    try:
-        return max(1, int(storage_of(kind).bit_width) // 8)
-    except ValueError:
-        return 0

@@ -11,7 +11,7 @@ from headrace.frozen import frozen
 from headrace.io.file_format import Piece
 from headrace.known_as import known_as
 
-__all__ = ["Expected", "Filters", "RowGroups", "Selection", "checked_columns", "checked_filters"]
+__all__ = ["Expected", "Filters", "RowGroups", "Selection", "checked_columns", "checked_filters", "in_parts"]
 
 # Alternatives of conditions that hold together: (column, operator, value).
 Filters = tuple[tuple[tuple[str, str, Any], ...], ...]
@@ -54,14 +54,36 @@ class RowGroups(Protocol):
     """A file of columns that is open: rows in groups, each of which can be read without those before it."""
 
     says_where: ClassVar[bool]  # whether it has starts
+    at: int  # the first row of the group that is read, or was read last
 
     @property
     def starts(self) -> Sequence[int]:
         """The row at which each group begins, and the number of all rows."""
         ...
 
-    def batches(self, row: int, piece: Piece | None = None) -> Iterator[tuple[Any, Any]]:
-        """Returns what is wanted of the rows from this one on, or of one group: record batches, and the number of each row in the file."""
+    def batches(
+        self, row: int, piece: Piece | None = None, stop: int | None = None, *, beside_others: bool = False
+    ) -> Iterator[tuple[Any, Any]]:
+        """Returns what is wanted of the rows from this one on: record batches, and the number of each row in the file.
+
+        Of one group where there is a piece, and of the groups that begin before row ``stop`` where that is given.
+        ``beside_others`` says that several threads read parts of files, so that each had better have none to help it.
+        """
+        ...
+
+    def parts(self, row: int) -> list[int]:
+        """Returns the rows from this one on at which a part begins that is worth a task, so that several threads can read them.
+
+        The first may begin before the row; where the file cannot be read in parts, there is one at most.
+        """
+        ...
+
+    def another(self) -> RowGroups:
+        """Returns the same file opened once more, for another thread; of a file that has parts.
+
+        Raises:
+            HeadraceError: it cannot be opened any more.
+        """
         ...
 
     def after(self, row: int) -> int | None:
@@ -71,6 +93,18 @@ class RowGroups(Protocol):
     def close(self) -> None:
         """Closes the file."""
         ...
+
+
+def in_parts(sizes: Sequence[int], nbytes: int) -> list[int]:
+    """Puts neighbours together until they have so many bytes, and returns which is the first of each part."""
+    firsts: list[int] = []
+    held = nbytes
+    for index, size in enumerate(sizes):
+        if held >= nbytes:
+            firsts.append(index)
+            held = 0
+        held += size
+    return firsts
 
 
 def checked_columns(columns: Sequence[str] | None) -> tuple[str, ...] | None:

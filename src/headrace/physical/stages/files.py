@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from headrace.blocks.block import Block, Failure
@@ -16,11 +17,15 @@ from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.skipping import BoundedSkipFailuresStage
-from headrace.plan.files import Files
+from headrace.physical.workers.files_ahead import FilesAhead
+from headrace.plan.files import Files, reads_ahead
 from headrace.semantics.files import became_shorter, record_rows
 from headrace.semantics.held_bytes import Holding
 
 __all__ = ["FilesStage", "files_stage"]
+
+# Begins with a file, at a position in it.
+ReadAhead = Callable[[int, RecordPosition], FilesAhead]
 
 
 @frozen
@@ -47,7 +52,9 @@ class _FileCursor:
 class FilesStage(Stage):
     """The records of files, one file after the other."""
 
-    def __init__(self, node: Files, meter: Meter, state: State | None, holding: Holding) -> None:
+    def __init__(
+        self, node: Files, meter: Meter, state: State | None, holding: Holding, ahead: ReadAhead | None = None
+    ) -> None:
         saved = state or {"file": 0, "place": RecordPosition().to_json(), "skip": 0}
         self._file: int = saved["file"]
         self._position = RecordPosition.from_json(saved["place"])
@@ -57,9 +64,14 @@ class FilesStage(Stage):
         self._node = node
         self._treedef = flatten(node.spec())[1]
         self._reader: RecordReader | None = None
+        self._ahead = None if ahead is None else ahead(self._file, self._position)
 
     def _pull(self, limit: int) -> Item:
         while self._file < len(self._node.paths):
+            if self._ahead is not None:
+                self._reader = self._ahead.reader()  # it raises nothing but that the run has ended
+                self.waited(self._ahead.wait_s)
+                self._ahead.wait_s = 0.0
             try:
                 chunk = self._opened().read(self._skip or limit)
             except HeadraceError as error:
@@ -92,11 +104,15 @@ class FilesStage(Stage):
         return self._reader
 
     def _next_file(self) -> None:
+        """Goes on with the next file, or with the next part of this one."""
         self._close_file()
+        is_lost = self._reader is not None and self._reader.position.ended
         self._reader = None
         self.ready_elements = 0
         self._holding.hold(0, tuple, count=1)
-        self._file, self._position, self._skip = self._file + 1, RecordPosition(), 0
+        self._skip = 0
+        if self._ahead is None or not self._ahead.finish(is_lost=is_lost):
+            self._file, self._position = self._file + 1, RecordPosition()
 
     def _block(self, chunk: Chunk) -> Block:
         payload = record_rows(self._node, self._treedef, chunk)
@@ -118,8 +134,14 @@ class FilesStage(Stage):
         if self._reader is not None:
             self._reader.close()
 
+    def stop(self) -> None:
+        if self._ahead is not None:
+            self._ahead.stop()
+
     def close(self) -> None:
         self._holding.release()
+        if self._ahead is not None:
+            self._ahead.close()
         self._close_file()
 
 
@@ -127,12 +149,20 @@ def files_stage(node: Files, meter: Meter, state: State | None, context: StageCo
     """Makes the stage of files; records that cannot be read are left out where the node says so."""
     node = node.side_by_side(context.streams)
     holding = context.budget.gathering(node.label, "", meter)
+    ahead = _read_ahead(node, meter, context)
     if not node.skips:
-        return FilesStage(node, meter, state, holding)
-    files = FilesStage(node, meter, input_state(state), holding)
+        return FilesStage(node, meter, state, holding, ahead)
+    files = FilesStage(node, meter, input_state(state), holding, ahead)
     return BoundedSkipFailuresStage(
         files, meter, state, context.failures, is_skipped=lambda _: True, most=context.max_failures
     )
+
+
+def _read_ahead(node: Files, meter: Meter, context: StageContext) -> ReadAhead | None:
+    """Returns what has workers read files ahead; None inside a task, in streams, which are many, and for formats that workers are no help to."""
+    if context.gates is None or context.stream is not None or not reads_ahead(node):
+        return None
+    return functools.partial(FilesAhead, node, gate=context.gates.of(node), ahead=context.ahead(node), meter=meter)
 
 
 @lower.register

@@ -32,6 +32,8 @@ _LONG_BATCHES: Final = 4
 # they are more than a processor's cache holds. Batches of fewer are stacked as quickly when they are whole.
 _HEAVY_BYTES: Final = 1 << 18
 _FEW_ELEMENTS: Final = 4
+# So many views of batches are made within a millisecond.
+_VIEWS_AT_ONCE: Final = 64
 
 
 class BatchStage(Stage):
@@ -75,6 +77,11 @@ class BatchStage(Stage):
             blocks = [*self._begun, *(one for one in self._ready if isinstance(one, Block))]
             self._holds(blocks, _nbytes_of(blocks), sum(map(len, blocks)))
         return item
+
+    @property
+    def made_elements(self) -> int:  # type: ignore[override]  # where nobody makes any it is a number
+        """How many batches are views of what its input holds ready."""
+        return min(self.inputs[0].ready_elements // self._size, _VIEWS_AT_ONCE)
 
     def _holds(self, blocks: list[Block], nbytes: int, count: int) -> None:
         """Says what it has: of batches that are not whole yet, and of those that are ready."""

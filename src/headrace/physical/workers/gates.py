@@ -17,15 +17,18 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import Final, Protocol
 
 from headrace.arguments import AUTOTUNE
 from headrace.errors import CancelledError
+from headrace.plan.files import reads_ahead
 from headrace.plan.node import Node, nodes_of, parallel_calls_of
 
 __all__ = ["Bound", "Gate", "Gates", "Pool", "bounds_of"]
 
 Task = Callable[[], None]
+# So many read files ahead at most: one more than there are cores, as they wait for the disk, and no more than one thread can give out.
+_MOST_READERS: Final = 8
 # Operations whose calls are counted together, and how many may run at once, or AUTOTUNE.
 Bound = tuple[frozenset[object], int]
 
@@ -52,11 +55,11 @@ class Pool(Protocol):
         ...
 
 
-def bounds_of(plan: Node) -> list[Bound]:
+def bounds_of(plan: Node, cores: int) -> list[Bound]:
     """Lists the parallel operations of a plan, those that share a task together."""
     bounds: list[Bound] = []
     for node in nodes_of(plan):
-        calls = parallel_calls_of(node)
+        calls = min(cores + 1, _MOST_READERS) if reads_ahead(node) else parallel_calls_of(node)
         if calls is None:
             continue
         operations = frozenset(node.operations)

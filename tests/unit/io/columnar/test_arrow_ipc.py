@@ -15,9 +15,9 @@ from tests.unit.io.http_server import serving
 from tests.unit.io.reading import everything_of
 
 from headrace.errors import DataLossError, FailedPreconditionError, HeadraceError, InvalidArgumentError, NotFoundError
-from headrace.io.columnar.arrow_ipc import open_arrow
+from headrace.io.columnar.arrow_ipc import ArrowFileGroups, open_arrow
 from headrace.io.columnar.reader import ColumnarReader
-from headrace.io.columnar.wanted import Selection
+from headrace.io.columnar.wanted import Selection, checked_filters
 from headrace.io.reader import RecordPosition
 
 BATCH = 10
@@ -104,6 +104,23 @@ def test_a_truncated_file_is_one_failure(tmp_path: Path, left: int) -> None:
     with pytest.raises(DataLossError, match=r"a\.file"):
         source.read(1)
     assert source.read(1) is None
+
+
+def test_a_corrupt_record_batch_is_told_once_whatever_filters_leave_out_before_it(tmp_path: Path) -> None:
+    path = written(tmp_path, 5 * BATCH)
+    source = reader(path, columns=("x",), filters=checked_filters([("x", ">=", 4 * BATCH)]))
+    faulty, checked = 3, ArrowFileGroups._batch
+
+    def batch(groups: ArrowFileGroups, number: int) -> pa.RecordBatch:
+        if number == faulty:
+            raise DataLossError("its memory is another")
+        return checked(groups, number)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ArrowFileGroups, "_batch", batch)
+        with pytest.raises(DataLossError, match=rf"a\.file:{3 * BATCH}"):
+            source.read(100)
+        assert numbers(source) == [*range(4 * BATCH, 5 * BATCH)]
 
 
 @COMPRESSIONS

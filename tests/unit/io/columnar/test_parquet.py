@@ -248,6 +248,18 @@ def test_a_corrupt_row_group_is_one_failure_and_the_next_is_read(tmp_path: Path)
     assert f"a.parquet:{GROUP}: " in told[GROUP][2]
 
 
+def test_a_corrupt_row_group_is_told_once_whatever_filters_leave_out_before_it(tmp_path: Path) -> None:
+    path = broken(written(tmp_path, 5 * GROUP), 3)
+    wanted = checked_filters([("x", "in", [2, 3 * GROUP + 1, 4 * GROUP + 2])])
+    source = reader(path, columns=("x",), filters=wanted)
+    first = source.read(100)
+    assert first is not None
+    assert first.columns[0].tolist() == [2]
+    with pytest.raises(DataLossError, match=rf"a\.parquet:{3 * GROUP}: "):
+        source.read(100)
+    assert column(source) == [4 * GROUP + 2]
+
+
 def test_a_corrupt_last_row_group_ends_the_file(tmp_path: Path) -> None:
     source = reader(broken(written(tmp_path, 2 * GROUP), 1))
     assert source.read(100) is not None

@@ -54,3 +54,28 @@ def test_blocks_of_a_batch_are_weighed_once_as_they_come(size: int, monkeypatch:
     assert isinstance(stage.pull(1), Block)
     assert held[: size - 1] == [ROW_BYTES * count for count in range(1, size)]
     assert Weighed.looks <= 2 * size
+
+
+class AtHand(Singles):
+    """Gives as many numbers as are asked for, of which so many lie ready."""
+
+    def __init__(self, ready: int) -> None:
+        super().__init__()
+        self.ready_elements = ready
+
+    def _pull(self, limit: int) -> Item:
+        start, self._next = self._next, self._next + limit
+        self.ready_elements -= limit
+        return Block(Rows([*range(start, start + limit)]), IndexCursor(start), IndexOrigin(range(start, start + limit)))
+
+
+@pytest.mark.parametrize(("ready", "size", "made"), [(50, 8, 6), (50, 50, 1), (50, 51, 0), (300, 1, 64)])
+def test_batches_of_what_lies_ready_are_asked_for_together(ready: int, size: int, made: int) -> None:
+    node = hr.Dataset.range(ready).batch(size)._plan
+    assert isinstance(node, Batch)
+    stage = BatchStage(node, AtHand(ready), Meter("batch"))
+    assert stage.made_elements == made
+    if made:
+        block = stage.pull(made)
+        assert isinstance(block, Block)
+        assert len(block) == made

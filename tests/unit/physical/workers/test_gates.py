@@ -155,7 +155,7 @@ TEN = hr.Dataset.range(10)
 
 
 def calls_of(dataset: hr.Dataset) -> list[int]:
-    return [calls for _, calls in bounds_of(optimized(numbers_first(dataset.__headrace_plan__())))]
+    return [calls for _, calls in bounds_of(optimized(numbers_first(dataset.__headrace_plan__())), cores=2)]
 
 
 def test_an_operation_that_is_read_twice_has_one_bound() -> None:
@@ -179,8 +179,8 @@ def test_maps_that_are_fused_have_one_bound_with_each_of_them() -> None:
 
 def test_autotune_is_the_cores_or_the_workers_where_they_are_fewer() -> None:
     plan = TEN.map(abs, num_parallel_calls=hr.AUTOTUNE).__headrace_plan__()
-    assert Gates(bounds_of(plan), Hands(workers=18), cores=2).of(plan).calls == 2
-    assert Gates(bounds_of(plan), Hands(workers=1), cores=2).of(plan).calls == 1
+    assert Gates(bounds_of(plan, cores=2), Hands(workers=18), cores=2).of(plan).calls == 2
+    assert Gates(bounds_of(plan, cores=2), Hands(workers=1), cores=2).of(plan).calls == 1
 
 
 @given(st.lists(st.one_of(st.integers(1, 5), st.sampled_from(["submit", "begin", "here"])), max_size=60))
