@@ -11,7 +11,7 @@ import numpy as np
 from headrace.errors import HeadraceError
 from headrace.io.reader import RecordPosition, RecordReader
 
-__all__ = ["bits", "everything_of"]
+__all__ = ["bits", "everything_of", "steps_of"]
 
 # More than any file of a test has to tell; a reader that raises for ever is found out by it.
 LIMIT = 5_000
@@ -55,3 +55,21 @@ def _told(reader: RecordReader, size: int) -> Iterator[tuple[Any, ...] | None]:
         # Only the first record of a run has a place of its own.
         where: RecordPosition | None = chunk.position if index == 0 else None
         yield where, int(line), [bits(value) for value in row]
+
+
+def steps_of(reader: RecordReader) -> list[tuple[RecordPosition, str]]:
+    """Each record and each error by itself, and the place before it: who goes on there is told the same from then on."""
+    told: list[tuple[RecordPosition, str]] = []
+    while len(told) < LIMIT:
+        position = reader.position
+        try:
+            chunk = reader.read(1)
+        except HeadraceError as error:
+            told.append((position, f"{type(error).__name__}: {error}"))
+            continue
+        if chunk is None:
+            reader.close()
+            return told
+        row = chunk.columns if chunk.rows is None else chunk.rows
+        told.append((position, f"{list(chunk.lines)} {[np.asarray(column).tolist() for column in row]}"))
+    raise AssertionError("the reader does not come to an end")

@@ -7,10 +7,10 @@ checked before its memory is looked at, because what a file says of its own leng
 from __future__ import annotations
 
 import bisect
+import functools
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
-import numpy as np
 import pyarrow as pa
 
 from headrace.errors import DataLossError, InvalidArgumentError
@@ -105,7 +105,7 @@ class ArrowFileGroups(_Mapped):
         self.schema = pa.ipc.open_file(source).schema
         self.selection = bound(selection, self.schema, path)
         self._reader = self._opened(self.selection.read)
-        self._starts: list[int] | None = None
+        self._known_starts = [0]  # of the record batches that were counted, and of the next one
 
     def _opened(self, columns: list[str]) -> Any:
         """Returns a reader that reads, and decompresses, these columns alone."""
@@ -115,14 +115,34 @@ class ArrowFileGroups(_Mapped):
 
     @property
     def starts(self) -> list[int]:
-        """The row at which each record batch begins, and the number of all rows; found by the narrowest column."""
-        if self._starts is None:
-            with says_what_arrow_says(self.path, "Arrow"):
-                narrowest = min(self.schema.names, key=lambda name: _is_wide(self.schema.field(name).type))
-                reader = self._opened([narrowest])
-                counts = [reader.get_batch(number).num_rows for number in range(reader.num_record_batches)]
-            self._starts = np.cumsum([0, *counts]).tolist()
-        return self._starts
+        """The row at which each record batch begins, and the number of all rows; found by the narrowest column.
+
+        Raises:
+            DataLossError: a record batch does not say how many it has.
+        """
+        while len(self._known_starts) <= self._reader.num_record_batches:
+            self._count_one()
+        return self._known_starts
+
+    def _starts_until(self, row: int) -> list[int]:
+        """Returns the first of these, up to one that is not before this row, whatever is wrong with what is after it."""
+        while self._known_starts[-1] < row and len(self._known_starts) <= self._reader.num_record_batches:
+            self._count_one()
+        return self._known_starts
+
+    def _count_one(self) -> None:
+        number = len(self._known_starts) - 1
+        with says_what_arrow_says(self.path, "Arrow"):
+            try:
+                batch = self._narrowest.get_batch(number)
+            except (pa.ArrowException, OSError, MemoryError):  # of a column that nobody may have asked for
+                batch = self._reader.get_batch(number)
+        self._known_starts.append(self._known_starts[-1] + batch.num_rows)
+
+    @functools.cached_property
+    def _narrowest(self) -> Any:
+        """A reader of one column, which says sooner than others how many rows a record batch has."""
+        return self._opened([min(self.schema.names, key=lambda name: _is_wide(self.schema.field(name).type))])
 
     def batches(
         self, row: int, piece: Piece | None = None, stop: int | None = None, *, beside_others: bool = False
@@ -132,10 +152,12 @@ class ArrowFileGroups(_Mapped):
         if piece is not None:
             yield from self._piece(row, piece)
             return
-        if row:  # to count the rows, every record batch is opened
-            check_reaches(self.path, len(self), row)
-        number = bisect.bisect_right(self.starts, row) - 1 if row else 0
-        first = self.starts[number] if row else 0
+        number = first = 0
+        if row:  # to count the rows, every record batch before it is opened
+            starts = self._starts_until(row)
+            check_reaches(self.path, starts[-1], row)
+            number = bisect.bisect_right(starts, row) - 1
+            first = starts[number]
         for index in range(number, self._reader.num_record_batches):
             self.at = first
             batch = self._batch(index)
@@ -163,8 +185,12 @@ class ArrowFileGroups(_Mapped):
         """Returns the first row of the record batch after that in which a row is; None after the last."""
         if self._is_changed():
             return None
-        following = bisect.bisect_right(self.starts, row)
-        return self.starts[following] if following < len(self.starts) - 1 else None
+        try:
+            starts = self._starts_until(row + 1)
+        except DataLossError:  # where the next one begins, this one alone could tell
+            return None
+        following = bisect.bisect_right(starts, row)
+        return starts[following] if following < self._reader.num_record_batches else None
 
     def __len__(self) -> int:
         return self.starts[-1]

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.io.http_server import serving
-from tests.unit.io.reading import everything_of
+from tests.unit.io.reading import everything_of, steps_of
 
 from headrace.errors import DataLossError, FailedPreconditionError, HeadraceError, InvalidArgumentError, NotFoundError
 from headrace.io.columnar.arrow_ipc import ArrowFileGroups, open_arrow
@@ -184,6 +184,31 @@ def test_whatever_is_in_a_file_reading_ends(
         except HeadraceError:
             continue
     raise AssertionError("the reader does not come to an end")
+
+
+@FORMS
+@COMPRESSIONS
+@given(
+    changes=st.lists(st.tuples(st.integers(0, 1 << 20), st.integers(0, 255)), max_size=3),
+    filters=st.sampled_from([None, [("x", "in", [3, 12, 13, 31])], [("x", ">=", 2 * BATCH)]]),
+)
+def test_whatever_is_in_a_file_reading_goes_on_from_each_place(
+    tmp_path_factory: pytest.TempPathFactory,
+    form: str,
+    compression: str | None,
+    changes: list[tuple[int, int]],
+    filters: Any,
+) -> None:
+    path = written(tmp_path_factory.mktemp("changed"), 35, form, compression)
+    content = bytearray(Path(path).read_bytes())
+    for position, value in changes:
+        content[position % len(content)] = value
+    Path(path).write_bytes(content)
+    wanted: dict[str, Any] = {"columns": ("x", "text"), "filters": checked_filters(filters)}
+    told = steps_of(reader(path, **wanted))
+    for index, (place, _) in enumerate(told):
+        again = steps_of(reader(path, place, **wanted))
+        assert [step for _, step in again] == [step for _, step in told[index:]]
 
 
 @FORMS

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.io.http_server import serving
-from tests.unit.io.reading import everything_of
+from tests.unit.io.reading import everything_of, steps_of
 
 from headrace.errors import (
     DataLossError,
@@ -268,6 +268,29 @@ def test_a_corrupt_last_row_group_ends_the_file(tmp_path: Path) -> None:
     again = reader(source.path, source.position)
     assert source.read(100) is None
     assert again.read(100) is None, "what was told is not told again"
+
+
+@given(
+    changes=st.lists(st.tuples(st.integers(0, 1 << 20), st.integers(1, 255)), max_size=3),
+    filters=st.sampled_from([None, [("x", "in", [3, 12, 13, 31])], [("x", ">=", 2 * GROUP)]]),
+    loaded=st.booleans(),
+)
+def test_whatever_is_in_its_pages_reading_goes_on_from_each_place(
+    tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int]], filters: Any, loaded: bool
+) -> None:
+    path = written(tmp_path_factory.mktemp("changed"), 35)
+    content = bytearray(Path(path).read_bytes())
+    pages = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    for position, change in changes:
+        content[position % pages] ^= change
+    Path(path).write_bytes(content)
+    wanted: dict[str, Any] = {"columns": ("text", "x"), "filters": checked_filters(filters)}
+    told = steps_of(reader(path, **wanted))
+    for index, (place, _) in enumerate(told):
+        again = reader(path, place, **wanted)
+        if loaded:
+            again.load(alone=True)
+        assert [step for _, step in steps_of(again)] == [step for _, step in told[index:]]
 
 
 @pytest.mark.parametrize("left", [0, 3, 4, 8, 100, -1, -4, -9])
