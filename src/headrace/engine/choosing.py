@@ -14,9 +14,8 @@ from headrace.plan.buffering import Prefetch, WithOptions
 from headrace.plan.calling import wants_processes
 from headrace.plan.combining import Zip
 from headrace.plan.elementwise import Enumerate
-from headrace.plan.files import reads_ahead
 from headrace.plan.grouping import Batch, Unbatch
-from headrace.plan.node import Node, nodes_of, parallel_calls_of
+from headrace.plan.node import Node, nodes_of, parallel_calls_of, reads_ahead
 from headrace.plan.options import Options
 from headrace.plan.sequencing import Concatenate, Repeat, Shard, Skip, Take
 from headrace.plan.shuffling import Shuffle

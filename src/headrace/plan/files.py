@@ -12,7 +12,7 @@ from headrace.io.reader import AheadReader, RecordPosition, RecordReader
 from headrace.io.streamed_files import StreamedFiles
 from headrace.plan.node import Node, Spec
 
-__all__ = ["OPENS_A_NAMED_FILE", "Files", "reads_ahead"]
+__all__ = ["OPENS_A_NAMED_FILE", "Files"]
 
 # What is known of the function by which the files of a dataset of names are opened.
 OPENS_A_NAMED_FILE: Final = "opens a file that is named"
@@ -72,8 +72,3 @@ class Files(Node):
     def label(self) -> str:
         """The format's name."""
         return f"{self.format.op} '{self.name}'" if self.name else self.format.op
-
-
-def reads_ahead(node: Node) -> bool:
-    """Returns whether workers open and decode the node's files ahead of who reads them."""
-    return isinstance(node, Files) and hasattr(node.format, "open_ahead")

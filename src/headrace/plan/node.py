@@ -38,6 +38,7 @@ __all__ = [
     "nodes_of",
     "parallel_calls_of",
     "plan_of",
+    "reads_ahead",
 ]
 
 INFINITE_CARDINALITY: Final = -1
@@ -229,6 +230,11 @@ def function_place(function: Callable[..., Any]) -> str | None:
     """Returns the file and line of the function's definition, or None for a builtin and for a function of headrace's own."""
     code = code_of(getattr(function, "func", function))  # which classes of headrace's own call, too
     return None if code is None or code.co_filename.startswith(_OURS) else place_of(code)
+
+
+def reads_ahead(node: Node) -> bool:
+    """Returns whether workers open and decode the node's files ahead of who reads them."""
+    return hasattr(getattr(node, "format", None), "open_ahead")
 
 
 def parallel_calls_of(node: Node) -> int | None:

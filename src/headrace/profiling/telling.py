@@ -20,9 +20,8 @@ from headrace.arguments import AUTOTUNE
 from headrace.observe.stats import IteratorStats, StageStats
 from headrace.plan.buffering import Cache, Prefetch, WithOptions
 from headrace.plan.elementwise import Filter, Map, MapChain, RandomMap
-from headrace.plan.files import reads_ahead
 from headrace.plan.nesting import FlatMap, Interleave
-from headrace.plan.node import INFINITE_CARDINALITY, Node, nodes_of, parallel_calls_of
+from headrace.plan.node import INFINITE_CARDINALITY, Node, nodes_of, parallel_calls_of, reads_ahead
 from headrace.plan.options import Options
 from headrace.plan.randomness import randomness_of
 from headrace.profiling.contention import IDLE, Contention

@@ -18,7 +18,8 @@ from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.skipping import BoundedSkipFailuresStage
 from headrace.physical.workers.files_ahead import FilesAhead
-from headrace.plan.files import Files, reads_ahead
+from headrace.plan.files import Files
+from headrace.plan.node import reads_ahead
 from headrace.semantics.files import became_shorter, record_rows
 from headrace.semantics.held_bytes import Holding
 

@@ -21,8 +21,7 @@ from typing import Final, Protocol
 
 from headrace.arguments import AUTOTUNE
 from headrace.errors import CancelledError
-from headrace.plan.files import reads_ahead
-from headrace.plan.node import Node, nodes_of, parallel_calls_of
+from headrace.plan.node import Node, nodes_of, parallel_calls_of, reads_ahead
 
 __all__ = ["Bound", "Gate", "Gates", "Pool", "bounds_of"]
 
