@@ -38,4 +38,7 @@ TOLD_HOWEVER_SLIGHT: Final = {"headrace.physical.lookahead._SLIGHT_BYTES": 1}
 # Rows for filters are made a few at a time in blocks of more than a few, as in those of hundreds.
 FEW_ROWS_AT_A_TIME: Final = {"headrace.physical.loops.taken_rows._FEW": 3}
 # A row group is worth a task however small, as those of megabytes are.
-PARTS_OF_ONE_GROUP: Final = {"headrace.io.columnar.parquet._PART_BYTES": 1}
+PARTS_OF_ONE_GROUP: Final = {
+    "headrace.io.columnar.parquet._PART_BYTES": 1,
+    "headrace.physical.workers.files_ahead._WORTH_BYTES": 0,
+}

@@ -15,7 +15,8 @@ __all__ = ["ParquetDataset"]
 class ParquetDataset(Dataset):
     """The rows of Parquet files, as dicts of columns, file after file.
 
-    From the second block of elements on, workers open and decode what comes next, a few megabytes each, within the run's budget of bytes.
+    From the second block of elements on, workers open and decode what comes next, a few megabytes each, within the run's budget of
+    bytes; small files only where those are waited for.
     Numbers are NumPy's on the memory that they were decoded into, and a batch is a slice of it. Text is ``str``, binary
     ``bytes``; timestamps and dates are ``datetime64`` (in UTC, where they have a time zone), a fixed-size list an array,
     a list an array whose length varies, a struct a dict.

@@ -11,6 +11,7 @@ import functools
 import sys
 import time
 from collections import deque
+from typing import Final
 
 from headrace.io.reader import AheadReader, RecordPosition
 from headrace.observe.frames import holds, since, waits
@@ -22,6 +23,12 @@ from headrace.plan.files import Files
 from headrace.queues.channel import EMPTY, Channel
 
 __all__ = ["FilesAhead"]
+
+# To open a file takes half a millisecond, with Python's lock most of the time: several threads do that slower than one. So much is
+# decoded in as long, without it.
+_WORTH_BYTES: Final = 1 << 20
+# A file that waits for longer than that, for a disk or a network, is as well opened ahead, whatever is in it.
+_LONG_S: Final = 1e-3
 
 
 class _Part:
@@ -108,6 +115,7 @@ class FilesAhead:
         self._parts: deque[_Part] = deque()  # in order, the one that is read first
         self._left: list[_Part] = []  # which workers had when the rest of their file was given up
         self._expected_bytes = 0
+        self._waits = False  # whether files are waited for
         # Without a bound of its own: the parts that were submitted bound what is in it.
         self._done: Channel[_Part] = Channel(capacity=sys.maxsize, name=meter.name)
         self._closed = False
@@ -160,7 +168,9 @@ class FilesAhead:
         self._next_file, self._position = self._next_file + 1, RecordPosition()
 
     def _fill(self) -> None:
-        """Gives the workers what there is room for."""
+        """Gives the workers what there is room for, where that is worth it."""
+        if self._expected_bytes < _WORTH_BYTES and not self._waits:
+            return
         for index in range(1, self._most + 1):
             if index == len(self._parts):
                 if self._next_file == len(self._node.paths):
@@ -178,7 +188,10 @@ class FilesAhead:
     def _get(self, part: _Part) -> None:
         """Has a part be there: loads it, if no worker has begun."""
         if part.take():
-            self._load(part, alone=len(self._parts) == 1)
+            alone = len(self._parts) == 1
+            self._load(part, alone=alone)
+            if alone:  # else it has waited for other threads
+                self._waits = part.seconds - part.cpu_s > max(_LONG_S, part.cpu_s)
             self._take_in(part)
         else:
             self._wait(part)

@@ -28,6 +28,7 @@ from headrace.io.reader import RecordPosition
 from headrace.observe.meter import Meter
 from headrace.physical.budget import Budget
 from headrace.physical.stages.files import FilesStage
+from headrace.physical.workers import files_ahead
 from headrace.physical.workers.files_ahead import FilesAhead
 from headrace.physical.workers.gates import Gate
 from headrace.plan.files import Files
@@ -37,8 +38,9 @@ LIMIT_S = 30.0
 
 @pytest.fixture(autouse=True)
 def row_groups_are_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As those of megabytes are."""
+    """As those of megabytes are, and worth a task."""
     monkeypatch.setattr(parquet, "_PART_BYTES", 1)
+    monkeypatch.setattr(files_ahead, "_WORTH_BYTES", 0)
 
 
 @pytest.fixture(scope="module")
@@ -174,6 +176,21 @@ def test_where_there_is_no_memory_for_more_nothing_is_loaded_ahead(folder: Path,
         assert budget.ahead_bytes <= 32
     ahead.close()
     assert budget.ahead_bytes == 0
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_small_files_are_loaded_by_who_reads_them_unless_they_are_waited_for(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, waits: bool
+) -> None:
+    monkeypatch.setattr(files_ahead, "_WORTH_BYTES", 1 << 20)
+    monkeypatch.setattr(files_ahead, "_LONG_S", 0.0 if waits else 1e9)
+    monkeypatch.setattr("time.thread_time", lambda: 0.0)  # no processor
+    hands = Hands()
+    ahead = ahead_of(files_of(folder, [4] * 5, 4), hands)
+    for _ in range(2):
+        ahead.reader()
+    assert bool(hands.given) is waits
+    ahead.close()
 
 
 def test_what_was_loaded_is_closed_with_it(folder: Path, opened: list[ParquetGroups]) -> None:
