@@ -258,6 +258,17 @@ def grain_batched(files: ParquetFiles) -> Epoch:
     return epoch
 
 
+def grain_batched_owned(files: ParquetFiles) -> Epoch:
+    """The same with each column copied, so that a batch may be written to, as headrace's may: Arrow's own memory may not."""
+    views = grain_batched(files)
+
+    def epoch() -> Iterator[Batch]:
+        for batch in views():
+            yield {name: column.copy() for name, column in batch.items()}
+
+    return epoch
+
+
 # --- SPDL, torchdata -----------------------------------------------------------------------------------------------
 
 
@@ -326,6 +337,7 @@ WORK: Final[Work[ParquetFiles]] = Work(
         Candidate(prepare=torch_2_batched, library="torch", module="torch", program=Program.BATCHES),
         Candidate(prepare=grain, library="grain", module="grain"),
         Candidate(prepare=grain_batched, library="grain", module="grain", program=Program.BATCHES),
+        Candidate(prepare=grain_batched_owned, library="grain", module="grain", program=Program.BATCHES),
         Candidate(prepare=spdl_batched, library="spdl", module="spdl", program=Program.BATCHES),
         Candidate(prepare=torchdata_batched, library="torchdata", module="torchdata", program=Program.BATCHES),
     ),
