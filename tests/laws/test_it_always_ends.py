@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tests.laws.elements import add_one, csv_file, csv_of, few, text_file
 from tests.laws.plans import Recipe, recipes
 from tests.laws.running import Way, running, ways
+from tests.laws.sources_columnar import parquet_file
 
 import headrace as hr
 from headrace.backends.thread import WorkerPool
@@ -51,6 +52,7 @@ def busy_plans() -> dict[str, hr.Dataset]:
         "one thread": lines.repeat(),
         "prefetch": lines.repeat().prefetch(2),
         "two prefetches": lines.repeat().prefetch(2).batch(2).prefetch(hr.AUTOTUNE),
+        "files read ahead": hr.ParquetDataset([parquet_file(9), parquet_file(6), parquet_file(5)], ["x"]).repeat(),
         "parallel map": endless.map(add_one, num_parallel_calls=3),
         "unordered map": endless.map(add_one, num_parallel_calls=3, deterministic=False).batch(3),
         "interleaved files": endless.interleave(

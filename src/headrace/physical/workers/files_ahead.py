@@ -247,11 +247,13 @@ class FilesAhead:
     def _load(self, part: _Part, *, alone: bool) -> None:
         name = self._meter.name
         start, start_cpu_s = time.perf_counter(), time.thread_time()
-        part.loaded_nbytes = part.reader.load(alone=alone)
+        try:
+            part.loaded_nbytes = part.reader.load(alone=alone)
+        finally:
+            part.was_loaded = True  # as far as it came: whoever closes all may close it
         part.seconds, part.cpu_s = time.perf_counter() - start, time.thread_time() - start_cpu_s
         if Recorder.active is not None:
             Recorder.active.did(name, start, start + part.seconds, 1)
-        part.was_loaded = True
 
     def stop(self) -> None:
         """Ends the wait for workers; safe from any thread."""
