@@ -1,7 +1,7 @@
 """Files that workers open and decode before they are read: a few parts ahead, in order.
 
 What always holds. The thread that reads waits for a part only while a worker has it; one that no worker has begun it loads
-itself, so it does no worse than without workers. What they hold is within the stage's share of the budget. Whoever begins
+itself. What they hold is within the stage's share of the budget. Whoever begins
 a part, its records, its failures and its positions are the same.
 """
 
@@ -190,8 +190,9 @@ class FilesAhead:
         if part.take():
             alone = len(self._parts) == 1
             self._load(part, alone=alone)
-            if alone:  # else it has waited for other threads
-                self._waits = part.seconds - part.cpu_s > max(_LONG_S, part.cpu_s)
+            if alone:  # else it has waited for other threads, and of a large part for Arrow's
+                is_small = part.loaded_nbytes < _WORTH_BYTES
+                self._waits = is_small and part.seconds - part.cpu_s > max(_LONG_S, part.cpu_s)
             self._take_in(part)
         else:
             self._wait(part)

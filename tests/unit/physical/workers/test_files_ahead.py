@@ -178,6 +178,25 @@ def test_where_there_is_no_memory_for_more_nothing_is_loaded_ahead(folder: Path,
     assert budget.ahead_bytes == 0
 
 
+def test_small_files_behind_a_large_one_are_loaded_by_who_reads_them(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files_ahead, "_WORTH_BYTES", 100)
+    monkeypatch.setattr(files_ahead, "_LONG_S", 0.0)
+    monkeypatch.setattr("time.thread_time", lambda: 0.0)  # it waited for Arrow's threads
+    hands = Hands()
+    ahead = ahead_of(files_of(folder, [20, 1, 1, 1, 1, 1, 1], 20), hands)
+    for _ in range(2):
+        ahead.reader()
+    assert hands.given  # that those behind it are small, nobody knows yet
+    hands.run_all()
+    for _ in range(4):
+        ahead.finish(is_lost=False)
+        ahead.reader()
+    assert not hands.given
+    ahead.close()
+
+
 @pytest.mark.parametrize("waits", [False, True])
 def test_small_files_are_loaded_by_who_reads_them_unless_they_are_waited_for(
     folder: Path, monkeypatch: pytest.MonkeyPatch, waits: bool
