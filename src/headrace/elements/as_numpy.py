@@ -8,10 +8,11 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.elements.leaf_arrays import NORMAL_LEAVES
+from headrace.elements.row_building import tied_rows
 from headrace.elements.rows_and_columns import columns_of_parts, with_parts
-from headrace.elements.structure import Element, map_leaves
+from headrace.elements.structure import Element, TreeDef, map_leaves
 
-__all__ = ["as_numpy", "as_numpy_rows"]
+__all__ = ["as_numpy", "as_numpy_rows", "numpy_rows_of"]
 
 # What NumPy makes of Python's numbers.
 _NUMBERS: Final[dict[type, type[Any]]] = {
@@ -68,3 +69,12 @@ def as_numpy_rows(rows: Sequence[Element]) -> Sequence[Element]:
     if not changed:
         return rows
     return with_parts(rows, kinds, parts, changed)
+
+
+def numpy_rows_of(treedef: TreeDef, columns: Sequence[np.ndarray]) -> list[Element]:
+    """Returns ``as_numpy`` of the elements whose scalars stand in these arrays: no number becomes one of Python's in between."""
+    return tied_rows(treedef, [_scalars_of(column) for column in columns], len(columns[0]))
+
+
+def _scalars_of(column: np.ndarray) -> list[Any]:
+    return list(as_numpy_rows(column.tolist())) if column.dtype.kind == "O" else list(column)

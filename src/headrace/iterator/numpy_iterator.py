@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, Final
 
-from headrace.blocks.payload import Payload
-from headrace.elements.as_numpy import as_numpy_rows
+import numpy as np
+
+from headrace.blocks.columns import Columns
+from headrace.blocks.payload import Indexed, Payload
+from headrace.elements.as_numpy import as_numpy_rows, numpy_rows_of
 from headrace.elements.structure import Element
 from headrace.iterator.at_hand import payload_at_hand
 from headrace.iterator.dataset_iterator import DatasetIterator
@@ -14,6 +17,9 @@ from headrace.iterator.ready_iterator import Ready
 from headrace.plan.node import Node
 
 __all__ = ["NumpyIterator", "ReadyNumpyIterator", "numpy_iterator_of"]
+
+# Of fewer elements one is no small part, and they may be large.
+_MANY: Final = 16
 
 
 def numpy_iterator_of(plan: Node) -> NumpyIterator:
@@ -39,7 +45,8 @@ class NumpyIterator(DatasetIterator):
 
     @staticmethod
     def _rows_in(payload: Payload) -> Sequence[Element]:
-        return as_numpy_rows(payload.rows())
+        columns = _scalars_in(payload)
+        return as_numpy_rows(payload.rows()) if columns is None else numpy_rows_of(columns.treedef, columns.arrays)
 
     def next(self) -> Element:
         """Returns the next element, as ``next(iterator)``.
@@ -64,6 +71,26 @@ class NumpyIterator(DatasetIterator):
             InvalidArgumentError: as ``load_state_dict``.
         """
         self.load_state_dict(state, allow=allow)
+
+
+def _scalars_in(payload: Payload) -> Columns | None:
+    """Returns the elements as arrays, where these have them and all leaves are scalars; else None."""
+    if isinstance(payload, Indexed):
+        return _scalars_in(payload.columns()) if _has_many_scalars(payload) else None
+    if not isinstance(payload, Columns) or payload.matrix is not None:
+        return None
+    return payload if all(map(_is_of_scalars, payload.arrays)) else None
+
+
+def _has_many_scalars(payload: Indexed) -> bool:
+    """Returns whether elements that have not been read are many, and scalars, by the first of them."""
+    is_worth_it = len(payload) >= _MANY and payload.source.is_columnar
+    return is_worth_it and _scalars_in(payload.subset(range(1)).columns()) is not None
+
+
+def _is_of_scalars(column: np.ndarray) -> bool:
+    """Returns whether what stands in an array is nothing that could be written to."""
+    return column.ndim == 1 and column.dtype.names is None
 
 
 class ReadyNumpyIterator(Ready, NumpyIterator):
