@@ -47,7 +47,8 @@ class TunedCalls:
         self._most = workers.first  # as the tuner knows the workers, however many there are now
         self._is_beside = False
         self.workers = workers
-        self._note()
+        reasons = "; ".join(filter(None, (tuner.reason, workers.reason)))
+        self._note(f"as in an earlier run: {reasons}")
 
     @property
     def now(self) -> int:
@@ -84,7 +85,7 @@ class TunedCalls:
         if self._awaited is not None and self._awaited.is_ready:
             self._awaited = None
             self._tuner.try_processes()
-        self._note()
+        self._note(self._tuner.reason)
         return True
 
     def made(self, elements: int, start_s: float, seconds: float, cpu_s: float, placing_s: float) -> None:
@@ -93,11 +94,11 @@ class TunedCalls:
         if not self.workers.wait_beside_each_other:
             self.observe(elements, start_s, start_s + seconds, self._most, cpu_s, placing_s)
 
-    def _note(self) -> None:
-        """Notes whether it has workers from now on."""
+    def _note(self, reason: str) -> None:
+        """Notes whether it has workers from now on, and why."""
         is_beside, workers = self._tuner.now != 1, self.workers
         if is_beside != self._is_beside:
             self._is_beside = is_beside
             before, after = (0, workers.calls) if is_beside else (workers.calls, 0)
             workers.begin()
-            workers.note(before, after, self._tuner.reason, self._name)
+            workers.note(before, after, reason, self._name)

@@ -49,16 +49,22 @@ class TunedWorkers:
         self._cores = cores
         self._looking = threading.Lock()  # several stages may be read at once
         self._told_window = tuner.window
-        self._told_calls = self.first = gate.calls
+        self.first = gate.calls
         self.wait_beside_each_other = False
-        if tuner.calls != gate.calls:  # as an earlier run has found
-            self._apply()
+        if tuner.calls != gate.calls:  # as an earlier run has found, which is told when there are workers
+            gate.resize(tuner.calls)
+        self._told_calls = gate.calls
         self._span = self._begun()
 
     @property
     def calls(self) -> int:
         """How many calls may run at once."""
         return self._gate.calls
+
+    @property
+    def reason(self) -> str:
+        """Why that is another number than at first; empty where it is not."""
+        return self._tuner.reason if self.calls != self.first else ""
 
     @property
     def window(self) -> int:

@@ -12,6 +12,8 @@ from headrace.analysis.calls import CallsFigures
 from headrace.observe.decisions import Decisions
 from headrace.physical.workers import tuned_workers
 from headrace.physical.workers.calls_tuner import CallsTuner
+from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
+from headrace.physical.workers.tuned_calls import TunedCalls
 from headrace.physical.workers.tuned_workers import TunedWorkers
 
 
@@ -146,3 +148,25 @@ def test_a_trial_by_turns_is_one_decision() -> None:
     assert {4, 8} == set(seen)
     assert gate.calls == 8
     assert [(one.what, one.before, one.after) for one in decisions.all()] == [("workers", 4, 8)]
+
+
+class Settled(ConcurrencyTuner):
+    """Knows from earlier runs which way is the better one."""
+
+    def __init__(self, way: int) -> None:
+        super().__init__(2)
+        self._settle(way)
+        self.reason = "an element takes long"
+
+
+@pytest.mark.parametrize(("way", "found"), [(1, 2), (1, 8), (2, 2), (2, 8)])
+def test_what_earlier_runs_found_is_one_decision_of_those_that_have_workers(way: int, found: int) -> None:
+    tuner, decisions, gate = CallsTuner(2), Decisions(), Turns(2)
+    tuner.calls = tuner.decided = found
+    tuner.reason = "a call waits"
+    workers = TunedWorkers(tuner, gate, "map", decisions, cores=2)  # type: ignore[arg-type]  # as much of a gate as is used
+    TunedCalls(Settled(way), workers, "map")
+    assert gate.calls == found
+    told = [(one.before, one.after, one.reason) for one in decisions.all()]
+    reason = "as in an earlier run: an element takes long" + "; a call waits" * (found != 2)
+    assert told == ([(0, found, reason)] if way != 1 else [])
