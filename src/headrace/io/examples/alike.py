@@ -16,7 +16,7 @@ import numpy as np
 from headrace.elements.ragged import RaggedTensor
 from headrace.elements.structure import object_array
 from headrace.io.examples.features import Feature, FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
-from headrace.io.examples.layout import Joined, Layout, Place, Unlike, learned_layout
+from headrace.io.examples.layout import Form, Joined, Layout, Place, Unlike, form_of, learned_layout
 from headrace.io.examples.values import Values, check_values, read_values, runs
 
 __all__ = ["parsed_alike"]
@@ -53,11 +53,15 @@ _Part = tuple[np.ndarray, dict[str, Values]]
 def _parts(records: Sequence[bytes], features: Mapping[str, Feature]) -> list[_Part]:
     """Returns the messages by their layout."""
     joined = Joined(records)
-    rest = np.arange(len(records))
+    rest = np.arange(joined.count)
+    recent = _recent(tuple(features))
+    form = recent.form  # other threads have other batches
+    places = None if form is None else form.places(joined)
+    if form is not None and places is not None:
+        return [(rest, _asked_for(features, form, joined, places, joined.count))]
     parts: list[_Part] = []
-    recent = _recent_layouts(tuple(features))
-    layouts = list(recent)  # other threads have other batches
-    recent.clear()
+    layouts = list(recent.layouts)
+    recent.layouts = []
     for tried in range(_LAYOUTS):
         if tried == len(layouts):
             layouts.append(learned_layout(records[rest[0]]))
@@ -65,7 +69,9 @@ def _parts(records: Sequence[bytes], features: Mapping[str, Feature]) -> list[_P
         fits, places = layout.places(joined, joined.starts[rest], joined.ends[rest])
         if fits.all():
             parts.append((rest, _asked_for(features, layout, joined, places, len(rest))))
-            recent[:] = layouts
+            recent.layouts = layouts
+            if len(parts) == 1:
+                recent.form = form_of(layout, joined, places)
             return parts
         if fits.any():
             places = [place.of(fits) for place in places]
@@ -74,14 +80,27 @@ def _parts(records: Sequence[bytes], features: Mapping[str, Feature]) -> list[_P
     raise Unlike
 
 
+class _Recent:
+    """How messages were written last.
+
+    Attributes:
+        form: of the messages of a batch, if they had one.
+        layouts: of those, if all of them had one.
+    """
+
+    def __init__(self) -> None:
+        self.form: Form | None = None
+        self.layouts: list[Layout] = []
+
+
 @functools.lru_cache(maxsize=64)
-def _recent_layouts(names: tuple[str, ...]) -> list[Layout]:  # noqa: ARG001 - the key
-    """Returns the layouts of the messages of which these features were asked last, if all of them had one."""
-    return []
+def _recent(names: tuple[str, ...]) -> _Recent:  # noqa: ARG001 - the key
+    """Returns how the messages were written of which these features were asked last."""
+    return _Recent()
 
 
 def _asked_for(
-    features: Mapping[str, Feature], layout: Layout, joined: Joined, places: Sequence[Place], count: int
+    features: Mapping[str, Feature], layout: Layout | Form, joined: Joined, places: Sequence[Place], count: int
 ) -> dict[str, Values]:
     """Returns the values of the features that are asked for, of so many messages of one layout."""
     found: dict[str, Values] = {}

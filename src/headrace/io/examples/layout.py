@@ -8,12 +8,13 @@ as its numbers are encoded as they should be, which ``values`` looks at.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-__all__ = ["Joined", "Layout", "Place", "Unlike", "learned_layout"]
+__all__ = ["Form", "Joined", "Layout", "Place", "Unlike", "form_of", "learned_layout"]
 
 _MESSAGE: Final = (
     0x0A  # the tag of field 1, of a length: of the features, of an entry, of a key and of all values of a list
@@ -34,16 +35,41 @@ class Joined:
 
     Attributes:
         whole: all their bytes, and so many more that a frame fits after the last one.
-        starts: where each begins.
-        ends: where each ends.
+        count: how many they are.
+        length: of each of them; None where they differ in length.
     """
 
     def __init__(self, records: Sequence[bytes]) -> None:
-        self._lengths = np.fromiter(map(len, records), np.int64, len(records))
-        self.ends = self._lengths.cumsum()
-        self.starts = self.ends - self._lengths
-        self._size = int(self.ends[-1])
+        self.count = len(records)
+        self._lengths = np.fromiter(map(len, records), np.int64, self.count)
+        first = int(self._lengths[0])
+        self.length = first if (self._lengths == first).all() else None
         self.whole = b"".join([*records, bytes(_LONGEST_FRAME)])
+
+    @functools.cached_property
+    def ends(self) -> np.ndarray:
+        """Where each ends."""
+        return self._lengths.cumsum()
+
+    @functools.cached_property
+    def starts(self) -> np.ndarray:
+        """Where each begins."""
+        starts: np.ndarray = self.ends - self._lengths
+        return starts
+
+    @functools.cached_property
+    def rows(self) -> np.ndarray[Any, Any]:
+        """The bytes of each as a row, where all have one length."""
+        assert self.length is not None  # the caller has looked
+        return np.ndarray((self.count, self.length), np.uint8, self.whole)
+
+    def values_at(self, place: Place) -> np.ndarray:
+        """Returns the bytes of a feature's values in each message, as rows, where these have one length."""
+        assert isinstance(place.lengths, int)  # as above
+        if place.column is None:
+            return self.windows(place.starts, place.lengths)
+        found: np.ndarray = self.rows[:, place.column : place.column + place.lengths]
+        return found
 
     def windows(self, starts: np.ndarray, size: int) -> np.ndarray:
         """Returns ``size`` bytes from each of these places on, as rows; places after the end are read as the end."""
@@ -53,10 +79,15 @@ class Joined:
 
 
 class Place(NamedTuple):
-    """Where the values of a feature are in each message, and how many bytes they have: one number where that is the same."""
+    """Where the values of a feature are in each message, and how many bytes they have: one number where that is the same.
+
+    Attributes:
+        column: in which byte of each message they begin, where that is known to be the same.
+    """
 
     starts: np.ndarray
     lengths: np.ndarray | int
+    column: int | None = None
 
     def of(self, chosen: np.ndarray) -> Place:
         """Returns the same for some of the messages."""
@@ -188,6 +219,46 @@ class Layout:
             places.append(place)
         fits &= at == ends
         return fits, places
+
+
+class Form:
+    """Messages of one length that differ in nothing but the bytes of their values.
+
+    Args:
+        layout: of one of them, which is the first of these.
+        joined: messages of one length.
+        places: where that one has its values, and how many bytes of them.
+    """
+
+    def __init__(self, layout: Layout, joined: Joined, places: Sequence[Place]) -> None:
+        self.lists = layout.lists
+        message = joined.rows[0]
+        self._length = len(message)
+        self._columns: list[tuple[int, int]] = []
+        self._between: list[tuple[slice, np.ndarray]] = []
+        at = 0
+        for place in places:
+            assert isinstance(place.lengths, int)  # the caller has looked
+            start = int(place.starts[0])
+            self._columns.append((start, place.lengths))
+            self._between.append((slice(at, start), message[at:start].copy()))
+            at = start + place.lengths
+
+    def places(self, joined: Joined) -> list[Place] | None:
+        """Returns where messages have the values of each feature; None where not all of them have this form."""
+        if joined.length != self._length:
+            return None
+        if not all((joined.rows[:, part] == fixed).all() for part, fixed in self._between):
+            return None
+        starts = np.arange(0, joined.count * self._length, self._length)
+        return [Place(starts + column, length, column) for column, length in self._columns]
+
+
+def form_of(layout: Layout, joined: Joined, places: Sequence[Place]) -> Form | None:
+    """Returns the form of messages of one layout; None where they have none, as their values differ in length."""
+    if joined.length is None or not all(isinstance(place.lengths, int) for place in places):
+        return None
+    return Form(layout, joined, places)
 
 
 # ------------------------------------------------------------------------------------------------ learning

@@ -11,6 +11,8 @@ from headrace.io.examples.layout import Joined, Place, Unlike
 
 __all__ = ["Values", "check_values", "read_values", "runs"]
 
+# To copy longer ones twice takes longer than to cut out one after the other.
+_SHORT_BYTES: Final = 64
 # An int64 has at most so many bytes in a message, and of the last one a single bit.
 _INT64_BYTES: Final = 10
 # What a bit of each of them but the last one counts.
@@ -57,17 +59,20 @@ def check_values(joined: Joined, place: Place, kind: str) -> None:
 
 
 def _bytes(joined: Joined, place: Place) -> Values:
-    whole, starts = joined.whole, place.starts.tolist()
-    ends = (place.starts + place.lengths).tolist()
-    flat = object_array([whole[start:end] for start, end in zip(starts, ends, strict=True)])
-    return Values(flat, np.ones(len(flat), np.int64))
+    if isinstance(place.lengths, int) and 0 < place.lengths <= _SHORT_BYTES:
+        values = joined.values_at(place).copy().view(f"V{place.lengths}").ravel().tolist()
+    else:
+        whole, starts = joined.whole, place.starts.tolist()
+        ends = (place.starts + place.lengths).tolist()
+        values = [whole[start:end] for start, end in zip(starts, ends, strict=True)]
+    return Values(object_array(values), np.ones(len(values), np.int64))
 
 
 def _payload(joined: Joined, place: Place) -> tuple[np.ndarray, np.ndarray]:
     """Returns the bytes of all values, and how many each message has."""
     if isinstance(place.lengths, int):
         lengths = np.full(len(place.starts), place.lengths)
-        return joined.windows(place.starts, place.lengths).ravel(), lengths
+        return joined.values_at(place).ravel(), lengths
     return np.frombuffer(joined.whole, np.uint8)[runs(place.starts, place.lengths)], place.lengths
 
 
@@ -99,7 +104,7 @@ def _one_each(joined: Joined, place: Place) -> np.ndarray | None:
     width = place.lengths
     if not isinstance(width, int) or not 0 < width < _INT64_BYTES:
         return None
-    rows = joined.windows(place.starts, width)
+    rows = joined.values_at(place)
     goes_on = rows >= 0x80
     if goes_on[:, -1].any() or not goes_on[:, :-1].all():
         return None

@@ -149,6 +149,54 @@ def test_numbers_of_as_many_bytes_each(widths: list[tuple[int, int]]) -> None:
         assert found["label"].dtype == np.int64
 
 
+# Values that take as many bytes in each message.
+OF_ONE_LENGTH: dict[str, Any] = {
+    "floats": (np.float32, lambda rng, size: rng.random(size).astype(np.float32)),
+    "numbers": (np.int64, lambda rng, size: rng.integers(128, 128**2, size)),
+    "small": (np.int64, lambda rng, size: rng.integers(0, 128, size)),
+    "negative": (np.int64, lambda rng, size: rng.integers(-(2**63), 0, size)),
+    "bytes": (bytes, lambda rng, size: [rng.bytes(size)]),
+    "no bytes": (bytes, lambda _, __: [b""]),
+}
+
+
+@given(
+    st.dictionaries(
+        st.text(max_size=3),
+        st.tuples(st.sampled_from(sorted(OF_ONE_LENGTH)), st.sampled_from([1, 2, 7, 63, 64, 65])),
+        min_size=1,
+        max_size=4,
+    ),
+    st.integers(0, 2**32),
+    st.lists(st.sampled_from(["as it was", "changed", "shorter"]), max_size=4),
+    st.data(),
+)
+def test_batches_of_messages_of_one_length_are_what_each_is_alone(
+    drawn: dict[str, tuple[str, int]], seed: int, batches: list[str], data: st.DataObject
+) -> None:
+    rng = np.random.default_rng(seed)
+    asked = data.draw(st.sets(st.sampled_from(sorted(drawn)), min_size=1))
+    features: dict[str, Any] = {name: hr.io.VarLenFeature(OF_ONE_LENGTH[drawn[name][0]][0]) for name in sorted(asked)}
+    for batch in ["as it was", *batches]:
+        values = (
+            {name: OF_ONE_LENGTH[kind][1](rng, size) for name, (kind, size) in drawn.items()} for _ in range(COUNT)
+        )
+        records = list(map(hr.io.serialize_example, values))
+        assert len(set(map(len, records))) == 1
+        odd = bytearray(records[COUNT // 2])
+        if batch == "changed":
+            odd[int(rng.integers(0, len(odd)))] ^= 1 << int(rng.integers(0, 8))
+        records[COUNT // 2] = bytes(odd) if batch != "shorter" else bytes(odd[:-1])
+        alone = outcome(records, features)
+        if alone is None:
+            with pytest.raises(InvalidArgumentError, match=rf"^record {COUNT // 2}\b"):
+                hr.io.parse_example(records, features)
+        else:
+            found = hr.io.parse_example(records, features)
+            assert_same(found, alone, features)
+            assert all(column.values.flags.writeable for column in found.values())
+
+
 FEATURES: dict[str, Any] = {
     "label": hr.io.FixedLenFeature((), np.int64, -1),
     "text": hr.io.FixedLenFeature((), str, "none"),
