@@ -1,6 +1,7 @@
 """Batches of messages that are written alike, parsed a feature at a time.
 
-The first message tells a layout, the first that has another one the next layout, and so on. It is a quicker way and no other meaning:
+The first message tells a layout, the first that has another one the next layout, and so on; where the messages of a batch differ in nothing
+but their values from those of the batch before, these are not looked for (``form``). It is a quicker way and no other meaning:
 where there are too many layouts, or a feature is not what was asked for, nothing is parsed, and each message is parsed by itself,
 which also finds the words for what is wrong.
 """
@@ -16,8 +17,9 @@ import numpy as np
 from headrace.elements.ragged import RaggedTensor
 from headrace.elements.structure import object_array
 from headrace.io.examples.features import Feature, FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
-from headrace.io.examples.layout import Form, Joined, Layout, Place, Unlike, form_of, learned_layout
-from headrace.io.examples.values import Values, check_values, read_values, runs
+from headrace.io.examples.form import Form, RecentForm
+from headrace.io.examples.layout import Column, Joined, Layout, Place, Unlike, learned_layout
+from headrace.io.examples.values import Values, check_values, numbers_at, read_values, runs
 
 __all__ = ["parsed_alike"]
 
@@ -39,7 +41,8 @@ def parsed_alike(records: Sequence[Any], features: Mapping[str, Feature]) -> dic
         parts = _parts(records, features)
         values = [_in_order([(rows, found[name]) for rows, found in parts]) for name in features]
         columns = [
-            _COLUMNS[type(feature)](one, feature) for feature, one in zip(features.values(), values, strict=True)
+            _COLUMNS[type(feature)](one, feature, len(records))
+            for feature, one in zip(features.values(), values, strict=True)
         ]
     except Unlike:
         return None
@@ -55,12 +58,11 @@ def _parts(records: Sequence[bytes], features: Mapping[str, Feature]) -> list[_P
     joined = Joined(records)
     rest = np.arange(joined.count)
     recent = _recent(tuple(features))
-    form = recent.form  # other threads have other batches
-    places = None if form is None else form.places(joined)
-    if form is not None and places is not None:
-        return [(rest, _asked_for(features, form, joined, places, joined.count))]
+    known = recent.form.found(joined)
+    if known is not None:
+        return [(rest, _asked_for(features, *known, joined, joined.count))]
     parts: list[_Part] = []
-    layouts = list(recent.layouts)
+    layouts = list(recent.layouts)  # other threads have other batches
     recent.layouts = []
     for tried in range(_LAYOUTS):
         if tried == len(layouts):
@@ -68,14 +70,14 @@ def _parts(records: Sequence[bytes], features: Mapping[str, Feature]) -> list[_P
         layout = layouts[tried]
         fits, places = layout.places(joined, joined.starts[rest], joined.ends[rest])
         if fits.all():
-            parts.append((rest, _asked_for(features, layout, joined, places, len(rest))))
+            parts.append((rest, _asked_for(features, layout, places, joined, len(rest))))
             recent.layouts = layouts
             if len(parts) == 1:
-                recent.form = form_of(layout, joined, places)
+                recent.form.learn(records[0], layout, places)
             return parts
         if fits.any():
             places = [place.of(fits) for place in places]
-            parts.append((rest[fits], _asked_for(features, layout, joined, places, int(np.count_nonzero(fits)))))
+            parts.append((rest[fits], _asked_for(features, layout, places, joined, int(np.count_nonzero(fits)))))
             rest = rest[~fits]
     raise Unlike
 
@@ -84,12 +86,12 @@ class _Recent:
     """How messages were written last.
 
     Attributes:
-        form: of the messages of a batch, if they had one.
+        form: of the messages of a batch.
         layouts: of those, if all of them had one.
     """
 
     def __init__(self) -> None:
-        self.form: Form | None = None
+        self.form = RecentForm()
         self.layouts: list[Layout] = []
 
 
@@ -100,11 +102,13 @@ def _recent(names: tuple[str, ...]) -> _Recent:  # noqa: ARG001 - the key
 
 
 def _asked_for(
-    features: Mapping[str, Feature], layout: Layout | Form, joined: Joined, places: Sequence[Place], count: int
+    features: Mapping[str, Feature], layout: Layout | Form, places: Sequence[Place | Column], joined: Joined, count: int
 ) -> dict[str, Values]:
     """Returns the values of the features that are asked for, of so many messages of one layout."""
-    found: dict[str, Values] = {}
+    found = _numbers_together(features, layout, places, joined)
     for (name, kind), place in zip(layout.lists.items(), places, strict=True):
+        if name in found:
+            continue
         feature = features.get(name)
         if feature is None:
             check_values(joined, place, kind)
@@ -113,6 +117,26 @@ def _asked_for(
         else:
             found[name] = _texts(read_values(joined, place, kind), feature)
     return found | {name: _missing(features[name], count) for name in features.keys() - found.keys()}
+
+
+def _numbers_together(
+    features: Mapping[str, Feature], layout: Layout | Form, places: Sequence[Place | Column], joined: Joined
+) -> dict[str, Values]:
+    """Returns the numbers of those features that have one in each message, of more bytes in some than in others; none where one has not."""
+    several = {
+        name: (place.starts, place.lengths)
+        for (name, kind), place in zip(layout.lists.items(), places, strict=True)
+        if kind == "int64_list" and isinstance(place, Place) and not isinstance(place.lengths, int)
+        if name in features and features[name].list_name == kind
+    }
+    if len(several) <= 1:
+        return {}
+    starts, lengths = map(np.concatenate, zip(*several.values(), strict=True))
+    numbers = numbers_at(joined, starts, lengths)
+    if numbers is None:
+        return {}
+    rows = numbers.reshape(len(several), -1)
+    return {name: Values(row.copy(), 1) for name, row in zip(several, rows, strict=True)}
 
 
 def _texts(values: Values, feature: Feature) -> Values:
@@ -128,11 +152,11 @@ def _texts(values: Values, feature: Feature) -> Values:
 def _missing(feature: Feature, count: int) -> Values:
     """Returns what stands for the values of a feature that these messages lack."""
     if not isinstance(feature, FixedLenFeature):
-        return Values(np.empty(0, feature.array_dtype), np.zeros(count, np.int64))
+        return Values(np.empty(0, feature.array_dtype), 0)
     default = feature.default_values
     if default is None:
         raise Unlike
-    return Values(np.tile(default, count), np.full(count, feature.size))
+    return Values(np.tile(default, count), feature.size)
 
 
 def _in_order(parts: Sequence[tuple[np.ndarray, Values]]) -> Values:
@@ -140,7 +164,8 @@ def _in_order(parts: Sequence[tuple[np.ndarray, Values]]) -> Values:
     if len(parts) == 1:
         return parts[0][1]
     order = np.argsort(np.concatenate([rows for rows, _ in parts]))
-    flat, counts = (np.concatenate(arrays) for arrays in zip(*(values for _, values in parts), strict=True))
+    flat = np.concatenate([values.flat for _, values in parts])
+    counts = np.concatenate([values.counts_of(len(rows)) for rows, values in parts])
     starts = counts.cumsum() - counts
     return Values(flat[runs(starts[order], counts[order])], counts[order])
 
@@ -148,29 +173,30 @@ def _in_order(parts: Sequence[tuple[np.ndarray, Values]]) -> Values:
 # ------------------------------------------------------------------------------------------------ columns
 
 
-def _fixed(values: Values, feature: FixedLenFeature) -> np.ndarray:
-    if (values.counts != feature.size).any():
+def _fixed(values: Values, feature: FixedLenFeature, messages: int) -> np.ndarray:
+    if not values.are(feature.size):
         raise Unlike
-    return values.flat.reshape(len(values.counts), *feature.shape)
+    return values.flat.reshape(messages, *feature.shape)
 
 
-def _ragged(values: Values, _: VarLenFeature) -> RaggedTensor:
-    splits = np.zeros(len(values.counts) + 1, np.int64)
-    np.cumsum(values.counts, out=splits[1:])
+def _ragged(values: Values, _: VarLenFeature, messages: int) -> RaggedTensor:
+    splits = np.zeros(messages + 1, np.int64)
+    np.cumsum(values.counts_of(messages), out=splits[1:])
     return RaggedTensor(values.flat, splits)
 
 
-def _sequences(values: Values, feature: FixedLenSequenceFeature) -> np.ndarray:
-    entries, left_over = np.divmod(values.counts, feature.size)
+def _sequences(values: Values, feature: FixedLenSequenceFeature, messages: int) -> np.ndarray:
+    counts = values.counts_of(messages)
+    entries, left_over = np.divmod(counts, feature.size)
     if left_over.any():
         raise Unlike
     longest = int(entries.max())
-    column = np.full((len(entries), longest * feature.size), feature.padding, feature.array_dtype)
-    column[np.arange(column.shape[1]) < values.counts[:, None]] = values.flat
-    return column.reshape(len(entries), longest, *feature.shape)
+    column = np.full((messages, longest * feature.size), feature.padding, feature.array_dtype)
+    column[np.arange(column.shape[1]) < counts[:, None]] = values.flat
+    return column.reshape(messages, longest, *feature.shape)
 
 
-_COLUMNS: Final[dict[type[Feature], Callable[[Values, Any], Any]]] = {
+_COLUMNS: Final[dict[type[Feature], Callable[[Values, Any, int], Any]]] = {
     FixedLenFeature: _fixed,
     VarLenFeature: _ragged,
     FixedLenSequenceFeature: _sequences,

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-__all__ = ["Form", "Joined", "Layout", "Place", "Unlike", "form_of", "learned_layout"]
+__all__ = ["Column", "Joined", "Layout", "Length", "Part", "Place", "Unlike", "learned_layout", "parts_of"]
 
 _MESSAGE: Final = (
     0x0A  # the tag of field 1, of a length: of the features, of an entry, of a key and of all values of a list
@@ -57,19 +57,16 @@ class Joined:
         starts: np.ndarray = self.ends - self._lengths
         return starts
 
-    @functools.cached_property
-    def rows(self) -> np.ndarray[Any, Any]:
-        """The bytes of each as a row, where all have one length."""
-        assert self.length is not None  # the caller has looked
-        return np.ndarray((self.count, self.length), np.uint8, self.whole)
+    @property
+    def flat(self) -> np.ndarray:
+        """All bytes as an array."""
+        return np.frombuffer(self.whole, np.uint8)
 
-    def values_at(self, place: Place) -> np.ndarray:
-        """Returns the bytes of a feature's values in each message, as rows, where these have one length."""
-        assert isinstance(place.lengths, int)  # as above
-        if place.column is None:
-            return self.windows(place.starts, place.lengths)
-        found: np.ndarray = self.rows[:, place.column : place.column + place.lengths]
-        return found
+    def rows_at(self, place: Place | Column) -> np.ndarray | None:
+        """Returns the bytes of a feature's values as rows, one a message; None where they have more in some than in others."""
+        if isinstance(place, Column):
+            return place.rows
+        return self.windows(place.starts, place.lengths) if isinstance(place.lengths, int) else None
 
     def windows(self, starts: np.ndarray, size: int) -> np.ndarray:
         """Returns ``size`` bytes from each of these places on, as rows; places after the end are read as the end."""
@@ -79,15 +76,10 @@ class Joined:
 
 
 class Place(NamedTuple):
-    """Where the values of a feature are in each message, and how many bytes they have: one number where that is the same.
-
-    Attributes:
-        column: in which byte of each message they begin, where that is known to be the same.
-    """
+    """Where the values of a feature are in each message, and how many bytes they have: one number where that is the same."""
 
     starts: np.ndarray
     lengths: np.ndarray | int
-    column: int | None = None
 
     def of(self, chosen: np.ndarray) -> Place:
         """Returns the same for some of the messages."""
@@ -95,7 +87,13 @@ class Place(NamedTuple):
         return Place(self.starts[chosen], lengths)
 
 
-class _Length(NamedTuple):
+class Column(NamedTuple):
+    """The values of a feature that have as many bytes in each message: these bytes, a row a message."""
+
+    rows: np.ndarray
+
+
+class Length(NamedTuple):
     """A length in a frame: where it stands, how many bytes it has, and how much of the frame it counts beside the values."""
 
     at: int
@@ -109,7 +107,7 @@ class _Frame:
     def __init__(self, head: bytes, lengths: Sequence[tuple[int, int]], length: int) -> None:
         self.head = np.frombuffer(head, np.uint8)
         self.length = length
-        self._lengths = [_Length(at, width, len(head) - at - width) for at, width in lengths]
+        self.lengths = [Length(at, width, len(head) - at - width) for at, width in lengths]
         self._mask = np.full(len(head), 0xFF, np.uint8)
         for at, width in lengths:
             self._mask[at : at + width] = 0x80  # whether a length goes on
@@ -118,14 +116,14 @@ class _Frame:
     def lengths_in(self, heads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns which of these are such frames, and how many bytes the values after each have."""
         fits = ((heads & self._mask) == self._fixed).all(axis=1)
-        *outer, inner = self._lengths
+        *outer, inner = self.lengths
         found = _numbers(heads, inner)
         for length in outer:
             fits &= _numbers(heads, length) == found + length.counted
         return fits, found
 
 
-def _numbers(heads: np.ndarray, length: _Length) -> np.ndarray:
+def _numbers(heads: np.ndarray, length: Length) -> np.ndarray:
     """Returns a length of each frame."""
     found = (heads[:, length.at] & 0x7F).astype(np.int64)
     for index in range(1, length.width):
@@ -141,6 +139,12 @@ class _Field:
         self.kind = kind
         self._frames = [frame]
         self._recent = frame.head.tobytes(), frame.length  # what stood before as many bytes last
+
+    @property
+    def learned(self) -> Part:
+        """As it was in the message of which it was learned."""
+        frame = self._frames[0]
+        return Part(self.name, frame.head.tobytes(), frame.lengths, frame.length)
 
     def found(self, joined: Joined, starts: np.ndarray, ends: np.ndarray, fits: np.ndarray) -> Place:
         """Returns what comes after it in each message; ``fits`` becomes false where it is not there."""
@@ -206,6 +210,11 @@ class Layout:
         self._fields = fields
         self.lists = {field.name: field.kind for field in fields if field.name is not None}
 
+    @property
+    def learned(self) -> list[Part]:
+        """The whole of the message of which it was learned, and its features."""
+        return [field.learned for field in (self._whole, *self._fields)]
+
     def places(self, joined: Joined, starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, list[Place]]:
         """Returns which of these messages have this layout, and for each feature where its values would be."""
         fits = np.ones(len(starts), bool)
@@ -221,44 +230,22 @@ class Layout:
         return fits, places
 
 
-class Form:
-    """Messages of one length that differ in nothing but the bytes of their values.
+class Part(NamedTuple):
+    """A feature of one message, or the whole: what stands before its values, and how many bytes these have."""
 
-    Args:
-        layout: of one of them, which is the first of these.
-        joined: messages of one length.
-        places: where that one has its values, and how many bytes of them.
+    name: str | None
+    head: bytes
+    lengths: Sequence[Length]
+    length: int
+
+
+def parts_of(message: bytes) -> list[Part]:
+    """Returns the whole of a message, and its features in their order.
+
+    Raises:
+        Unlike: it has no layout that is known here.
     """
-
-    def __init__(self, layout: Layout, joined: Joined, places: Sequence[Place]) -> None:
-        self.lists = layout.lists
-        message = joined.rows[0]
-        self._length = len(message)
-        self._columns: list[tuple[int, int]] = []
-        self._between: list[tuple[slice, np.ndarray]] = []
-        at = 0
-        for place in places:
-            assert isinstance(place.lengths, int)  # the caller has looked
-            start = int(place.starts[0])
-            self._columns.append((start, place.lengths))
-            self._between.append((slice(at, start), message[at:start].copy()))
-            at = start + place.lengths
-
-    def places(self, joined: Joined) -> list[Place] | None:
-        """Returns where messages have the values of each feature; None where not all of them have this form."""
-        if joined.length != self._length:
-            return None
-        if not all((joined.rows[:, part] == fixed).all() for part, fixed in self._between):
-            return None
-        starts = np.arange(0, joined.count * self._length, self._length)
-        return [Place(starts + column, length, column) for column, length in self._columns]
-
-
-def form_of(layout: Layout, joined: Joined, places: Sequence[Place]) -> Form | None:
-    """Returns the form of messages of one layout; None where they have none, as their values differ in length."""
-    if joined.length is None or not all(isinstance(place.lengths, int) for place in places):
-        return None
-    return Form(layout, joined, places)
+    return learned_layout(message).learned
 
 
 # ------------------------------------------------------------------------------------------------ learning

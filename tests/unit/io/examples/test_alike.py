@@ -149,40 +149,40 @@ def test_numbers_of_as_many_bytes_each(widths: list[tuple[int, int]]) -> None:
         assert found["label"].dtype == np.int64
 
 
-# Values that take as many bytes in each message.
-OF_ONE_LENGTH: dict[str, Any] = {
+# Values that take as many bytes in each message, but for the last ones.
+OF_ONE_FORM: dict[str, Any] = {
     "floats": (np.float32, lambda rng, size: rng.random(size).astype(np.float32)),
     "numbers": (np.int64, lambda rng, size: rng.integers(128, 128**2, size)),
     "small": (np.int64, lambda rng, size: rng.integers(0, 128, size)),
     "negative": (np.int64, lambda rng, size: rng.integers(-(2**63), 0, size)),
     "bytes": (bytes, lambda rng, size: [rng.bytes(size)]),
     "no bytes": (bytes, lambda _, __: [b""]),
+    "a number": (np.int64, lambda rng, _: [int(rng.integers(0, 2**62)) >> int(rng.integers(0, 62))]),
+    "few numbers": (np.int64, lambda rng, size: rng.integers(0, 300, size % 5)),
+    "few bytes": (bytes, lambda rng, size: [rng.bytes(int(rng.integers(0, size + 1)))]),
 }
 
 
 @given(
     st.dictionaries(
         st.text(max_size=3),
-        st.tuples(st.sampled_from(sorted(OF_ONE_LENGTH)), st.sampled_from([1, 2, 7, 63, 64, 65])),
+        st.tuples(st.sampled_from(sorted(OF_ONE_FORM)), st.sampled_from([1, 2, 7, 63, 64, 65])),
         min_size=1,
         max_size=4,
     ),
     st.integers(0, 2**32),
-    st.lists(st.sampled_from(["as it was", "changed", "shorter"]), max_size=4),
+    st.lists(st.sampled_from(["as it was", "as it was", "changed", "shorter"]), max_size=5),
     st.data(),
 )
-def test_batches_of_messages_of_one_length_are_what_each_is_alone(
+def test_batches_of_messages_of_one_form_are_what_each_is_alone(
     drawn: dict[str, tuple[str, int]], seed: int, batches: list[str], data: st.DataObject
 ) -> None:
     rng = np.random.default_rng(seed)
     asked = data.draw(st.sets(st.sampled_from(sorted(drawn)), min_size=1))
-    features: dict[str, Any] = {name: hr.io.VarLenFeature(OF_ONE_LENGTH[drawn[name][0]][0]) for name in sorted(asked)}
+    features: dict[str, Any] = {name: hr.io.VarLenFeature(OF_ONE_FORM[drawn[name][0]][0]) for name in sorted(asked)}
     for batch in ["as it was", *batches]:
-        values = (
-            {name: OF_ONE_LENGTH[kind][1](rng, size) for name, (kind, size) in drawn.items()} for _ in range(COUNT)
-        )
+        values = ({name: OF_ONE_FORM[kind][1](rng, size) for name, (kind, size) in drawn.items()} for _ in range(COUNT))
         records = list(map(hr.io.serialize_example, values))
-        assert len(set(map(len, records))) == 1
         odd = bytearray(records[COUNT // 2])
         if batch == "changed":
             odd[int(rng.integers(0, len(odd)))] ^= 1 << int(rng.integers(0, 8))
@@ -310,6 +310,81 @@ def test_an_odd_message_among_others_is_what_it_is_alone(odd: bytes, asked: tupl
                 hr.io.parse_example(records, features)
         else:
             assert_same(hr.io.parse_example(records, features), alone, features)
+
+
+def numbered(rng: np.random.Generator, bits: int, pad: int) -> bytes:
+    """A message with a number and a text of varying length, two numbers of ten bytes, and others of one length."""
+    return hr.io.serialize_example(
+        {
+            "f": [0.5, float(rng.random())],
+            "m": [-5, -(2**62)],
+            "n": int(rng.integers(0, 2**bits)),
+            "o": int(rng.integers(0, 2**bits)),
+            "p": b"p" * pad,
+            "t": b"t" * int(rng.integers(0, 9)),
+        }
+    )
+
+
+OF_NUMBERS: dict[str, Any] = {
+    "f": hr.io.FixedLenFeature([2], np.float32),
+    "m": hr.io.FixedLenFeature([2], np.int64),
+    "n": hr.io.FixedLenFeature((), np.int64),
+    "o": hr.io.VarLenFeature(np.int64),
+    "p": hr.io.FixedLenFeature((), bytes),
+    "t": hr.io.VarLenFeature(bytes),
+}
+
+
+@pytest.mark.parametrize("pad", [0, 150])
+@pytest.mark.parametrize("bits", [7, 20])
+def test_one_byte_that_is_another_makes_of_a_message_what_it_is_alone(bits: int, pad: int) -> None:
+    rng = np.random.default_rng(0)
+    usual, few = ([numbered(rng, width, pad) for _ in range(COUNT)] for width in (20, bits))
+    alone = [hr.io.parse_single_example(record, OF_NUMBERS) for record in few]
+    for at, bit in itertools.product(range(len(few[40])), range(10)):
+        if few[40][at : at + 1] == b"p":
+            continue
+        odd = bytearray(few[40])
+        odd[at : at + 1] = [odd[at] ^ 1 << bit] if bit < 8 else b"" if bit < 9 else odd[at : at + 1] * 2
+        hr.io.parse_example(usual, OF_NUMBERS)  # of which the form is learned
+        records = [*few[:40], bytes(odd), *few[41:]]
+        one = outcome([bytes(odd)], OF_NUMBERS)
+        if one is None:
+            with pytest.raises(InvalidArgumentError, match=r"^record 40\b"):
+                hr.io.parse_example(records, OF_NUMBERS)
+        else:
+            assert_same(hr.io.parse_example(records, OF_NUMBERS), [*alone[:40], *one, *alone[41:]], OF_NUMBERS)
+
+
+def test_a_length_of_two_bytes_that_is_written_as_one_is_none() -> None:
+    def written_with(size: int, pad: bytes = b"p" * 110) -> bytes:
+        content = entry(b"p", 10, pad) + entry(b"t", 10, b"t" * size)
+        return bytes([10, len(content) & 0x7F | 0x80, len(content) >> 7]) + content
+
+    features: dict[str, Any] = {"t": hr.io.FixedLenFeature((), bytes)}
+    usual = [written_with(1 + size % 30) for size in range(COUNT)]
+    hr.io.parse_example(usual, features)  # of which the form is learned
+    for size in range(100, 125):  # of more the entry has a length of over 127
+        odd = written_with(size)
+        one = outcome([odd], features)
+        records = [*usual[:40], odd, *usual[41:]]
+        assert (one is None) == (len(prefixed(10, prefixed(10, prefixed(10, b"t" * size)))) + 3 > 127)
+        if one is None:
+            with pytest.raises(InvalidArgumentError, match=r"^record 40\b"):
+                hr.io.parse_example(records, features)
+        else:
+            assert hr.io.parse_example(records, features)["t"][40] == one[0]["t"]
+
+
+def test_a_message_that_says_to_be_shorter_by_what_its_length_cannot_say_is_damaged() -> None:
+    features: dict[str, Any] = {"t": hr.io.FixedLenFeature((), bytes), "u": hr.io.FixedLenFeature((), bytes)}
+    usual = [message(entry(b"t", 10, b"t" * (size % 9)), entry(b"u", 10, b"u" * (size % 7))) for size in range(COUNT)]
+    hr.io.parse_example(usual, features)  # of which the form is learned
+    content = entry(b"t", 10, b"t" * 60) + entry(b"u", 10, b"u" * 60)
+    odd = bytes([10, len(content) - 128]) + content
+    with pytest.raises(InvalidArgumentError, match=r"^record 40\b"):
+        hr.io.parse_example([*usual[:40], odd, *usual[41:]], features)
 
 
 def test_what_was_learned_of_other_messages_does_no_harm() -> None:
