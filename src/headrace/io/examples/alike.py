@@ -17,7 +17,7 @@ import numpy as np
 from headrace.elements.ragged import RaggedTensor
 from headrace.elements.structure import object_array
 from headrace.io.examples.features import Feature, FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
-from headrace.io.examples.form import Form, RecentForm
+from headrace.io.examples.form import Form, RecentForm, Trials
 from headrace.io.examples.layout import Column, Joined, Layout, Place, Unlike, learned_layout
 from headrace.io.examples.values import Values, check_values, numbers_at, read_values, runs
 
@@ -37,15 +37,20 @@ def parsed_alike(records: Sequence[Any], features: Mapping[str, Feature]) -> dic
         return None
     if sum(map(len, records[:_FEW])) > _FEW * _LONG_BYTES:
         return None
+    recent = _recent(tuple(features))
+    if not recent.trials.is_due():
+        return None
     try:
-        parts = _parts(records, features)
+        parts = _parts(records, features, recent)
         values = [_in_order([(rows, found[name]) for rows, found in parts]) for name in features]
         columns = [
             _COLUMNS[type(feature)](one, feature, len(records))
             for feature, one in zip(features.values(), values, strict=True)
         ]
     except Unlike:
+        recent.trials.failed()
         return None
+    recent.trials.succeeded()
     return dict(zip(features, columns, strict=True))
 
 
@@ -53,11 +58,10 @@ def parsed_alike(records: Sequence[Any], features: Mapping[str, Feature]) -> dic
 _Part = tuple[np.ndarray, dict[str, Values]]
 
 
-def _parts(records: Sequence[bytes], features: Mapping[str, Feature]) -> list[_Part]:
+def _parts(records: Sequence[bytes], features: Mapping[str, Feature], recent: _Recent) -> list[_Part]:
     """Returns the messages by their layout."""
     joined = Joined(records)
     rest = np.arange(joined.count)
-    recent = _recent(tuple(features))
     known = recent.form.found(joined)
     if known is not None:
         return [(rest, _asked_for(features, *known, joined, joined.count))]
@@ -88,9 +92,11 @@ class _Recent:
     Attributes:
         form: of the messages of a batch.
         layouts: of those, if all of them had one.
+        trials: to parse a batch together.
     """
 
     def __init__(self) -> None:
+        self.trials = Trials()
         self.form = RecentForm()
         self.layouts: list[Layout] = []
 

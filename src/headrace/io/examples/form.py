@@ -15,15 +15,13 @@ import numpy as np
 from headrace.io.examples.layout import Column, Joined, Layout, Length, Place, Unlike, parts_of
 from headrace.io.examples.values import runs
 
-__all__ = ["Form", "RecentForm"]
+__all__ = ["Form", "RecentForm", "Trials"]
 
 # A length has seven bits in a byte, and says in the eighth whether it goes on.
 _LENGTH_BITS: Final = 7
 _GOES_ON: Final = 0x80
 # Where the values are most of the bytes, only those between them are compared.
 _MOSTLY_FRAMES: Final = 2
-# Batches until a form is learned once more, doubled each time that the last one was for nothing.
-_LONGEST_WAIT: Final = 1024
 
 
 class _Varying(NamedTuple):
@@ -154,12 +152,36 @@ def _single(lengths: Sequence[Length]) -> Sequence[Length]:
     return lengths
 
 
+# Batches until what was for nothing is tried once more, at most.
+_LONGEST_WAIT: Final = 1024
+
+
+class Trials:
+    """When to try what may be for nothing: with the next batch, and twice as many batches later each time that it was for nothing."""
+
+    def __init__(self) -> None:
+        self._left, self._wait = 0, 1
+
+    def is_due(self) -> bool:
+        """Returns whether it is to be tried with this batch."""
+        self._left -= 1
+        return self._left < 0
+
+    def failed(self) -> None:
+        """Notes that it was for nothing."""
+        self._left, self._wait = self._wait, min(2 * self._wait, _LONGEST_WAIT)
+
+    def succeeded(self) -> None:
+        """Notes that it was not."""
+        self._left, self._wait = 0, 1
+
+
 class RecentForm:
     """The form of the messages of the latest batch, if they had one; of threads that use it at once each may lose what another learned."""
 
     def __init__(self) -> None:
         self._form: Form | None = None
-        self._wait = self._next_wait = 1  # batches until one is learned
+        self._trials = Trials()  # to learn one
 
     def found(self, joined: Joined) -> tuple[Form, Sequence[Place | Column]] | None:
         """Returns the form, and where messages have their values; None where they have another one."""
@@ -167,20 +189,18 @@ class RecentForm:
         places = None if form is None else form.places(joined)
         if form is None or places is None:
             return None
-        self._next_wait = 1
+        self._trials.succeeded()
         return form, places
 
     def learn(self, message: bytes, layout: Layout, places: Sequence[Place]) -> None:
         """Learns the form of messages of a layout that were looked for, of which this is one."""
-        self._wait -= 1
-        if self._wait > 0:
+        if not self._trials.is_due():
             return
+        self._trials.failed()  # until it is found
         before = self._form
         names = {name for name, place in zip(layout.lists, places, strict=True) if not isinstance(place.lengths, int)}
         if before is not None and before.lists == layout.lists:
             names |= before.varying
-        self._wait = self._next_wait
-        self._next_wait = min(2 * self._next_wait, _LONGEST_WAIT)
         try:
             self._form = Form(message, layout, names)
         except Unlike:

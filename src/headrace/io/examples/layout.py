@@ -22,6 +22,8 @@ _MESSAGE: Final = (
 _VALUE: Final = 0x12  # of an entry's feature
 # By the tag of a feature: the list of its values.
 _LISTS: Final = {0x0A: "bytes_list", 0x12: "float_list", 0x1A: "int64_list"}
+# A byte of a length that others follow is as large at least.
+_GOES_ON: Final = 0x80
 # Bytes of a length: so many hold all that a message may be long.
 _LENGTH_BYTES: Final = 4
 
@@ -156,7 +158,7 @@ class _Field:
             if length is not None:
                 return Place(after, length)
         fitting, lengths = first.lengths_in(heads)
-        rest = np.flatnonzero(fits & ~fitting)
+        rest = self._of_its_name(joined, starts, np.flatnonzero(fits & ~fitting), fits)
         tried = 1
         while len(rest):
             at, end = int(starts[rest[0]]), int(ends[rest[0]])
@@ -171,6 +173,20 @@ class _Field:
             rest = rest[~fitting]
         fits[rest] = False
         return Place(after, lengths)
+
+    def _of_its_name(self, joined: Joined, starts: np.ndarray, rest: np.ndarray, fits: np.ndarray) -> np.ndarray:
+        """Returns those of the rest of the messages that have this feature here, in another frame perhaps; others do not fit."""
+        if self.name is None or not len(rest):
+            return rest
+        name = self.name.encode()
+        if len(name) >= _GOES_ON:
+            return rest
+        key = np.frombuffer(bytes([_MESSAGE, len(name)]) + name, np.uint8)
+        after = (joined.windows(starts[rest] + 1 + width, len(key)) for width in range(1, _LENGTH_BYTES + 1))
+        has_it = np.logical_or.reduce([(keys == key).all(axis=1) for keys in after])
+        fits[rest[~has_it]] = False
+        found: np.ndarray = rest[has_it]
+        return found
 
     def _length_after(self, heads: np.ndarray) -> int | None:
         """Returns how many bytes come after a frame as it stands in all messages; None where it is not the first one that is known."""

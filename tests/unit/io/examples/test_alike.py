@@ -12,11 +12,23 @@ from hypothesis import strategies as st
 
 import headrace as hr
 from headrace.errors import InvalidArgumentError
+from headrace.io.examples import alike
 from headrace.io.examples.alike import parsed_alike
 
 pytest.importorskip("google.protobuf")
 
 COUNT = 90  # more than are parsed one by one
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_known() -> None:
+    alike._recent.cache_clear()
+
+
+def try_again(features: dict[str, Any]) -> None:
+    """Has the next batch parsed together, though others could not be."""
+    alike._recent(tuple(features)).trials.succeeded()
+
 
 # What a feature holds in one message, by a random number generator and about how many values or bytes.
 DRAWN: dict[str, Any] = {
@@ -188,6 +200,7 @@ def test_batches_of_messages_of_one_form_are_what_each_is_alone(
             odd[int(rng.integers(0, len(odd)))] ^= 1 << int(rng.integers(0, 8))
         records[COUNT // 2] = bytes(odd) if batch != "shorter" else bytes(odd[:-1])
         alone = outcome(records, features)
+        try_again(features)
         if alone is None:
             with pytest.raises(InvalidArgumentError, match=rf"^record {COUNT // 2}\b"):
                 hr.io.parse_example(records, features)
@@ -304,6 +317,7 @@ def test_an_odd_message_among_others_is_what_it_is_alone(odd: bytes, asked: tupl
     features = {name: ASKED[name] for name in asked}
     assert parsed_alike([usual] * COUNT, features) is not None
     for records, index in (([usual] * 40 + [odd] + [usual] * 49, 40), ([odd] * COUNT, 0)):
+        try_again(features)
         alone = outcome(records, features)
         if alone is None:
             with pytest.raises(InvalidArgumentError, match=rf"^record {index}\b"):
@@ -347,6 +361,7 @@ def test_one_byte_that_is_another_makes_of_a_message_what_it_is_alone(bits: int,
             continue
         odd = bytearray(few[40])
         odd[at : at + 1] = [odd[at] ^ 1 << bit] if bit < 8 else b"" if bit < 9 else odd[at : at + 1] * 2
+        try_again(OF_NUMBERS)
         hr.io.parse_example(usual, OF_NUMBERS)  # of which the form is learned
         records = [*few[:40], bytes(odd), *few[41:]]
         one = outcome([bytes(odd)], OF_NUMBERS)
@@ -367,6 +382,7 @@ def test_a_length_of_two_bytes_that_is_written_as_one_is_none() -> None:
     hr.io.parse_example(usual, features)  # of which the form is learned
     for size in range(100, 125):  # of more the entry has a length of over 127
         odd = written_with(size)
+        try_again(features)
         one = outcome([odd], features)
         records = [*usual[:40], odd, *usual[41:]]
         assert (one is None) == (len(prefixed(10, prefixed(10, prefixed(10, b"t" * size)))) + 3 > 127)
@@ -387,11 +403,35 @@ def test_a_message_that_says_to_be_shorter_by_what_its_length_cannot_say_is_dama
         hr.io.parse_example([*usual[:40], odd, *usual[41:]], features)
 
 
+def test_batches_that_cannot_be_parsed_together_are_tried_ever_more_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    records = [hr.io.serialize_example({"label": index, f"more{index % 9}": 1}) for index in range(COUNT)]
+    alike_ones = [hr.io.serialize_example({"label": index}) for index in range(COUNT)]
+    batches: list[int] = []
+    tried: list[int] = []
+    parts_of_messages = alike._parts
+
+    def noted(*given: Any) -> Any:
+        tried.append(len(batches))
+        return parts_of_messages(*given)
+
+    monkeypatch.setattr(alike, "_parts", noted)
+    features = {"label": FEATURES["label"]}
+    for _ in range(40):
+        assert hr.io.parse_example(records, features)["label"].tolist() == list(range(COUNT))
+        batches.append(1)
+    assert tried == [0, 2, 5, 10, 19, 36]
+    for _ in range(70):  # where they can be, all are from then on
+        hr.io.parse_example(alike_ones, features)
+        batches.append(1)
+    assert tried[6:] == list(range(tried[6], 110))
+
+
 def test_what_was_learned_of_other_messages_does_no_harm() -> None:
     one = [hr.io.serialize_example({"label": index, "a": 0}) for index in range(100)]
     other = [hr.io.serialize_example({"a": [0.5], "label": index, "z": "text"}) for index in range(100)]
     features = {"label": FEATURES["label"]}
     for records in (one, other, one + other, other + one):
+        try_again(features)
         wanted = [int(hr.io.parse_single_example(record, features)["label"]) for record in records]
         assert hr.io.parse_example(records, features)["label"].tolist() == wanted
 
