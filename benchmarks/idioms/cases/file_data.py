@@ -10,6 +10,7 @@ import tarfile
 from collections.abc import Iterator
 from importlib import import_module
 from io import BytesIO
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -136,13 +137,19 @@ def database(units: int, folder: Path) -> str:
 
 def examples(units: int, folder: Path) -> list[str]:
     """TFRecord files of serialized examples: four floats, a label and a text."""
+    row = [0.5, 1.5, 2.5, 3.5]
+    rows = ({"x": row, "label": index % (units // FILES), "text": "words"} for index in range(units))
+    return example_files(rows, units, folder)
+
+
+def example_files(rows: Iterator[dict[str, Any]], units: int, folder: Path) -> list[str]:
+    """TFRecord files of these examples, serialized, as many in each."""
     io = import_module("headrace").io
     paths = _paths(folder, "tfrecord")
-    row = [0.5, 1.5, 2.5, 3.5]
     for path in paths:
         with io.TFRecordWriter(path) as writer:
-            for index in range(units // FILES):
-                writer.write(io.serialize_example({"x": row, "label": index, "text": "words"}))
+            for row in islice(rows, units // FILES):
+                writer.write(io.serialize_example(row))
     return paths
 
 

@@ -93,29 +93,6 @@ def _wide_columns_in_tf(tf: Any, paths: list[str]) -> Any:
     return dataset.map(lambda *columns: tf.stack(columns, axis=1))
 
 
-def _features(library: Any) -> dict[str, Any]:
-    """What the examples hold, in headrace's words or TensorFlow's."""
-    io, is_ours = library.io, library.__name__ == "headrace"
-    floats, ints, text = (np.float32, np.int64, bytes) if is_ours else (library.float32, library.int64, library.string)
-    return {
-        "x": io.FixedLenFeature([4], floats),
-        "label": io.FixedLenFeature([], ints),
-        "text": io.FixedLenFeature([], text),
-    }
-
-
-def _parsed_one_by_one(library: Any, readers: Any, paths: list[str]) -> Any:
-    features = _features(library)
-    records = readers.TFRecordDataset(paths)
-    return records.map(lambda record: library.io.parse_single_example(record, features)).batch(128)
-
-
-def _parsed_in_batches(library: Any, readers: Any, paths: list[str]) -> Any:
-    features = _features(library)
-    records = readers.TFRecordDataset(paths).batch(128)
-    return records.map(lambda batch: library.io.parse_example(batch, features)).prefetch(2)
-
-
 def _interleaved_records(hr: Any, paths: list[str]) -> Any:
     files_of = hr.Dataset.list_files(str(Path(paths[0]).parent / "*.tfrecord"), shuffle=False)
     return files_of.interleave(hr.TFRecordDataset, cycle_length=4, num_parallel_calls=hr.AUTOTUNE).batch(128)
@@ -123,14 +100,6 @@ def _interleaved_records(hr: Any, paths: list[str]) -> Any:
 
 def _interleaved_records_by_hand(paths: list[str]) -> Iterator[Any]:
     return batches(interleaved(paths, files.records_of, 4), 128)
-
-
-def _parsed_by_hand(paths: list[str]) -> Iterator[Any]:
-    """By protobuf, which is what TensorFlow's users have in Python: headrace's own parser stands for it."""
-    io = import_module("headrace").io
-    features = _features(import_module("headrace"))
-    records = (record for path in paths for record in files.records_of(path))
-    return dicts_stacked((io.parse_single_example(record, features) for record in records), 128)
 
 
 def _objects(path: str) -> Iterator[Any]:
@@ -282,26 +251,6 @@ CASES: Final = (
         tfdata=SAME,
         data=files.examples,
         note="the plain loop compares no checksums",
-        full=20_000,
-    ),
-    Case(
-        name="tfrecord_parse_single_example",
-        written="TFRecordDataset(files).map(parse_single_example).batch(128)",
-        ours=lambda hr, paths: _parsed_one_by_one(hr, hr, paths),
-        plain=_parsed_by_hand,
-        tfdata=lambda tf, paths: _parsed_one_by_one(tf, tf.data, paths),
-        data=files.examples,
-        note="the plain loop calls headrace's parse_single_example: Python has no other",
-        full=20_000,
-    ),
-    Case(
-        name="tfrecord_parse_example",
-        written="TFRecordDataset(files).batch(128).map(parse_example).prefetch(2)",
-        ours=lambda hr, paths: _parsed_in_batches(hr, hr, paths),
-        plain=_parsed_by_hand,
-        tfdata=lambda tf, paths: _parsed_in_batches(tf, tf.data, paths),
-        data=files.examples,
-        note="the plain loop calls headrace's parse_single_example: Python has no other",
         full=20_000,
     ),
     Case(
