@@ -1,4 +1,4 @@
-"""Batches of messages that are written alike, parsed a feature at a time.
+"""Batches of messages that are written alike, parsed a feature at a time; and batches of others with many features, by their entries.
 
 The first message tells a layout, the first that has another one the next layout, and so on; where the messages of a batch differ in nothing
 but their values from those of the batch before, these are not looked for (``form``). It is a quicker way and no other meaning:
@@ -16,6 +16,7 @@ import numpy as np
 
 from headrace.elements.ragged import RaggedTensor
 from headrace.elements.structure import object_array
+from headrace.io.examples.entries import entries_in
 from headrace.io.examples.features import Feature, FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
 from headrace.io.examples.form import Form, RecentForm, Trials
 from headrace.io.examples.layout import Column, Joined, Layout, Place, Unlike, learned_layout
@@ -27,6 +28,8 @@ __all__ = ["parsed_alike"]
 _FEW: Final = 64
 # As many come of two or three features whose lengths have one byte in some messages and two in others.
 _LAYOUTS: Final = 4
+# Of fewer features, each message by itself is as quick.
+_MANY_FEATURES: Final = 8
 # To join longer ones costs more than protobuf takes to find what lies in them.
 _LONG_BYTES: Final = 8 * 1024
 
@@ -37,30 +40,75 @@ def parsed_alike(records: Sequence[Any], features: Mapping[str, Feature]) -> dic
         return None
     if sum(map(len, records[:_FEW])) > _FEW * _LONG_BYTES:
         return None
-    recent = _recent(tuple(features))
-    if not recent.trials.is_due():
+    recent, joined = _recent(tuple(features)), Joined(records)
+    found = _tried(recent.trials, lambda: _columns(features, _by_layouts(records, features, joined, recent), joined))
+    if found is None and len(features) >= _MANY_FEATURES:
+        found = _tried(recent.trials_of_entries, lambda: _columns(features, _by_entries(features, joined), joined))
+    return found
+
+
+def _tried(trials: Trials, parse: Callable[[], dict[str, Any]]) -> dict[str, Any] | None:
+    """Returns what a way to parse a batch gives; None where it is not its turn, or it cannot."""
+    if not trials.is_due():
         return None
     try:
-        parts = _parts(records, features, recent)
-        values = [_in_order([(rows, found[name]) for rows, found in parts]) for name in features]
-        columns = [
-            _COLUMNS[type(feature)](one, feature, len(records))
-            for feature, one in zip(features.values(), values, strict=True)
-        ]
+        found = parse()
     except Unlike:
-        recent.trials.failed()
+        trials.failed()
         return None
-    recent.trials.succeeded()
-    return dict(zip(features, columns, strict=True))
+    trials.succeeded()
+    return found
+
+
+def _columns(features: Mapping[str, Feature], values: Mapping[str, Values], joined: Joined) -> dict[str, Any]:
+    """Returns what is asked for of all messages."""
+    return {name: _COLUMNS[type(feature)](values[name], feature, joined.count) for name, feature in features.items()}
+
+
+def _by_entries(features: Mapping[str, Feature], joined: Joined) -> dict[str, Values]:
+    """Returns the values of messages that have other features from one to the next."""
+    entries = entries_in(joined, {name: feature.list_name for name, feature in features.items()})
+    entries.check_others()
+    found: dict[str, Values] = {}
+    for number, (name, feature) in enumerate(features.items()):
+        if not entries.has(number):
+            found[name] = _missing(feature, joined.count)
+            continue
+        rows, values = entries.values(number)
+        values = _texts(values, feature)
+        found[name] = values if len(rows) == joined.count else _filled(values, rows, feature, joined.count)
+    return found
+
+
+def _filled(values: Values, rows: np.ndarray, feature: Feature, messages: int) -> Values:
+    """Returns the values of so many messages, of which these have the feature."""
+    if isinstance(feature, FixedLenFeature) and feature.size == 1 and values.are(1):
+        default = feature.default_values
+        if default is None:
+            raise Unlike
+        whole = np.full(messages, default[0], values.flat.dtype)
+        whole[rows] = values.flat
+        return Values(whole, 1)
+    is_absent = np.ones(messages, bool)
+    is_absent[rows] = False
+    absent = np.flatnonzero(is_absent)
+    return _in_order([(rows, values), (absent, _missing(feature, len(absent)))])
+
+
+def _by_layouts(
+    records: Sequence[bytes], features: Mapping[str, Feature], joined: Joined, recent: _Recent
+) -> dict[str, Values]:
+    """Returns the values of messages of which many have the same features."""
+    parts = _parts(records, features, joined, recent)
+    return {name: _in_order([(rows, found[name]) for rows, found in parts]) for name in features}
 
 
 # Some of the messages, and by name what is asked for of them.
 _Part = tuple[np.ndarray, dict[str, Values]]
 
 
-def _parts(records: Sequence[bytes], features: Mapping[str, Feature], recent: _Recent) -> list[_Part]:
+def _parts(records: Sequence[bytes], features: Mapping[str, Feature], joined: Joined, recent: _Recent) -> list[_Part]:
     """Returns the messages by their layout."""
-    joined = Joined(records)
     rest = np.arange(joined.count)
     known = recent.form.found(joined)
     if known is not None:
@@ -92,11 +140,12 @@ class _Recent:
     Attributes:
         form: of the messages of a batch.
         layouts: of those, if all of them had one.
-        trials: to parse a batch together.
+        trials: to parse a batch by layouts.
+        trials_of_entries: to parse it by its entries, where it has too many of those.
     """
 
     def __init__(self) -> None:
-        self.trials = Trials()
+        self.trials, self.trials_of_entries = Trials(), Trials()
         self.form = RecentForm()
         self.layouts: list[Layout] = []
 
@@ -162,18 +211,29 @@ def _missing(feature: Feature, count: int) -> Values:
     default = feature.default_values
     if default is None:
         raise Unlike
-    return Values(np.tile(default, count), feature.size)
+    return Values(np.full((count, feature.size), default, feature.array_dtype).ravel(), feature.size)
 
 
 def _in_order(parts: Sequence[tuple[np.ndarray, Values]]) -> Values:
     """Returns the values of all messages in the order of the messages, of which each part has these."""
     if len(parts) == 1:
         return parts[0][1]
+    counts = {values.counts for _, values in parts if isinstance(values.counts, int)}
+    if len(counts) == 1 and all(isinstance(values.counts, int) for _, values in parts):
+        return _in_rows(parts, *counts)
     order = np.argsort(np.concatenate([rows for rows, _ in parts]))
     flat = np.concatenate([values.flat for _, values in parts])
-    counts = np.concatenate([values.counts_of(len(rows)) for rows, values in parts])
-    starts = counts.cumsum() - counts
-    return Values(flat[runs(starts[order], counts[order])], counts[order])
+    each = np.concatenate([values.counts_of(len(rows)) for rows, values in parts])
+    starts = each.cumsum() - each
+    return Values(flat[runs(starts[order], each[order])], each[order])
+
+
+def _in_rows(parts: Sequence[tuple[np.ndarray, Values]], count: int) -> Values:
+    """Returns the same where each message has so many."""
+    whole = np.empty((sum(len(rows) for rows, _ in parts), count), parts[0][1].flat.dtype)
+    for rows, values in parts:
+        whole[rows] = values.flat.reshape(len(rows), count)
+    return Values(whole.ravel(), count)
 
 
 # ------------------------------------------------------------------------------------------------ columns

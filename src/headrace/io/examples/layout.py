@@ -83,7 +83,7 @@ class Place(NamedTuple):
     starts: np.ndarray
     lengths: np.ndarray | int
 
-    def of(self, chosen: np.ndarray) -> Place:
+    def of(self, chosen: np.ndarray | slice) -> Place:
         """Returns the same for some of the messages."""
         lengths = self.lengths if isinstance(self.lengths, int) else self.lengths[chosen]
         return Place(self.starts[chosen], lengths)
