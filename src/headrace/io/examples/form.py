@@ -20,6 +20,8 @@ __all__ = ["Form", "RecentForm", "Trials"]
 # A length has seven bits in a byte, and says in the eighth whether it goes on.
 _LENGTH_BITS: Final = 7
 _GOES_ON: Final = 0x80
+# Values that vary are taken out of all bytes, which takes longer than to look for features that have more of these each.
+_LONG_BYTES: Final = 256
 # Where the values are most of the bytes, only those between them are compared.
 _MOSTLY_FRAMES: Final = 2
 
@@ -71,6 +73,8 @@ class Form:
             for length in part.lengths:
                 mask[begun + length.at] = 0
             lengths += [(begun + length.at, number, length.counted) for length in counting]
+        if varying and len(kept) > _LONG_BYTES * len(parts):
+            raise Unlike
         self._lengths_at, self._numbers, self._counted = np.array(lengths, np.int64).reshape(-1, 3).T
         self._length = len(kept)
         compared = np.flatnonzero(np.frombuffer(bytes(mask), np.uint8))
