@@ -80,7 +80,7 @@ class ValueDigest:
         """Takes in words, each as the text that it is."""
         for word in words:
             text = word if isinstance(word, bytes) else str(word).encode("utf-8", "surrogatepass")
-            self._hashes[-1].update(f"{len(text)}:".encode() + text)
+            self._hashes[-1].update(b"%d:%b" % (len(text), text))
 
     def memory(self, content: Any) -> None:
         """Takes in a buffer of bytes."""

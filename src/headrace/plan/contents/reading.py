@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import dis
+import functools
 import types
 from collections.abc import Iterator
 from typing import Any, Final
@@ -59,8 +60,10 @@ class Reading:
         return self.globals.get(name, set()) | self.locals.get(name, set())
 
 
+# What a program's datasets have in common is read once for all of them; code is what it is.
+@functools.lru_cache(maxsize=1024)
 def reading_of(code: types.CodeType) -> Reading:
-    """Returns what a function's code reads."""
+    """Returns what a function's code reads, which is not to be changed."""
     reading = Reading()
     for each in _codes(code):
         steps = [step for step in dis.get_instructions(each) if step.opname not in _NO_STEP]

@@ -6,6 +6,7 @@ import collections
 import enum
 import functools
 import logging
+import sys
 import types
 from collections.abc import Mapping
 from pathlib import PurePath
@@ -95,6 +96,8 @@ def _path(value: PurePath, digest: ValueDigest) -> None:
 @take_in.register(dict)
 @take_in.register(types.MappingProxyType)
 def _mapping(value: Mapping[Any, Any], digest: ValueDigest) -> None:
+    if value is sys.modules:
+        digest.refuse("is all that happens to be imported, so there is no fingerprint")
     if isinstance(value, collections.OrderedDict):
         items = list(collections.OrderedDict.items(value))
     else:
