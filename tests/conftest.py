@@ -7,7 +7,7 @@ Three guards, each on by itself:
 - A test that passes leaves no thread of headrace, no child process and no shared memory (``nothing_is_left_behind``).
 - Generated tests do the same in every run of the ``ci`` profile; ``HYPOTHESIS_PROFILE=thorough`` looks for new examples, and
   makes the one that fails as small as it can; ``brief`` is for a second run of the same tests beside other packages, and has
-  of each test that knows none of those packages a few of its cases.
+  of each test that knows none of those packages one of its cases.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from __future__ import annotations
 import faulthandler
 import gc
 import os
-import re
 import signal
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+from tests.cases.brief import left_out_of_a_brief_run
 from tests.cases.held import held, join_threads
 
 from headrace.observe.iterators import ITERATORS
@@ -36,6 +35,9 @@ os.environ["HEADRACE_LIVE"] = "0"
 spare._STAYS_S = 1.0  # type: ignore[misc]  # final to all others
 # What tests start prints whole lines, which others write between and not into.
 os.environ.pop("PYTHONUNBUFFERED", None)
+# NumPy's library for matrices has as many threads as there are cores, which in each of the thousands of processes that tests start
+# wait for work by asking without end: a third of what such a process takes.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
 # Who runs the tests in the background of a shell lets them ignore Ctrl-C, and all that they start with them.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -53,10 +55,6 @@ ENDING_LIMIT_S = 60.0
 # How long a thread that was told to stop may take to get there.
 GRACE_S = 30.0
 
-# Of a test in a brief run; and what the second run of .ci/run has beside the first, as files of tests name it.
-_A_FEW = 2
-_PACKAGES = re.compile("torch|jax|tensorflow|lightning")
-
 _FAILED = pytest.StashKey[bool]()
 _STDERR = pytest.StashKey[int]()
 
@@ -66,21 +64,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     named = [item.nodeid for item in items if " at 0x" in item.nodeid]
     assert not named, f"give ids= to the cases of {named[0]}"
     if os.environ.get("HYPOTHESIS_PROFILE") == "brief":
-        left_out = list(_beyond_a_few(items))
+        left_out = left_out_of_a_brief_run(items)
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in set(left_out)]
-
-
-def _beyond_a_few(items: list[pytest.Item]) -> Iterator[pytest.Item]:
-    """Yields the cases of each test but a few that lie apart, where the file of the test names no package that a second run is for."""
-    cases: dict[tuple[Path, str], list[pytest.Item]] = {}
-    for item in items:
-        cases.setdefault((item.path, item.nodeid.partition("[")[0]), []).append(item)
-    whole = {path for path, _ in cases if _PACKAGES.search(path.read_text(encoding="utf-8"))}
-    for (path, _), found in cases.items():
-        if path not in whole and len(found) > _A_FEW:
-            kept = {len(found) * number // _A_FEW for number in range(_A_FEW)}
-            yield from (item for place, item in enumerate(found) if place not in kept)
+        items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.hookimpl(optionalhook=True)

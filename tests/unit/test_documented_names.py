@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import keyword
 import re
 import sys
@@ -13,12 +14,6 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
 PACKAGE = SOURCE / "headrace"
-MODULES = {
-    path.relative_to(SOURCE).with_suffix("").as_posix().removesuffix("/__init__"): ast.parse(
-        path.read_text(encoding="utf-8")
-    )
-    for path in sorted(PACKAGE.rglob("*.py"))
-}
 # Other libraries' names, which no code of ours has, and words of examples.
 OF_OTHERS = {
     "Coordinator", "DataLoader", "In", "Na", "QueueRunner", "S", "StatefulDataLoader", "TrainState", "acceptable_fraction",
@@ -41,8 +36,19 @@ NO_VERBS = {
 }
 
 
+@functools.cache
+def modules() -> dict[str, ast.Module]:
+    """Every module of the package, by its path; each process that runs tests reads this file, few of them these."""
+    return {
+        path.relative_to(SOURCE).with_suffix("").as_posix().removesuffix("/__init__"): ast.parse(
+            path.read_text(encoding="utf-8")
+        )
+        for path in sorted(PACKAGE.rglob("*.py"))
+    }
+
+
 def docstrings() -> Iterator[tuple[str, str]]:
-    for name, tree in MODULES.items():
+    for name, tree in modules().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 text = ast.get_docstring(node, clean=False)
@@ -70,7 +76,7 @@ def words_of(tree: ast.Module) -> Iterator[str]:
 
 def known_words() -> set[str]:
     known = {*dir(builtins), *keyword.kwlist, *sys.stdlib_module_names, *OF_OTHERS, "py"}
-    for name, tree in MODULES.items():
+    for name, tree in modules().items():
         known.update(name.split("/"), words_of(tree))
     return known
 
@@ -80,7 +86,7 @@ def is_there(dotted: str) -> bool:
     parts = dotted.split(".")
     for length in range(len(parts), 0, -1):
         module = "/".join(parts[:length])
-        found = [tree for name, tree in MODULES.items() if f"/{name}".endswith(f"/{module}")]
+        found = [tree for name, tree in modules().items() if f"/{name}".endswith(f"/{module}")]
         if found:
             return all(any(part in set(words_of(tree)) for tree in found) for part in parts[length:])
     return False
@@ -98,7 +104,7 @@ def test_every_name_in_backticks_in_a_docstring_is_one_that_the_code_has() -> No
 
 
 def test_every_module_in_backticks_in_a_docstring_is_there() -> None:
-    packages = {name.rpartition("/")[2] for name in MODULES if (SOURCE / name).is_dir()}
+    packages = {name.rpartition("/")[2] for name in modules() if (SOURCE / name).is_dir()}
     missing = []
     for where, text in docstrings():
         for name in re.findall(r"``([a-z_][\w./]*)``", text):
@@ -112,7 +118,7 @@ def test_every_module_in_backticks_in_a_docstring_is_there() -> None:
 
 def test_the_docstring_of_a_function_begins_with_its_verb_in_the_third_person() -> None:
     others = []
-    for name, tree in MODULES.items():
+    for name, tree in modules().items():
         for node in ast.walk(tree):
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
@@ -137,7 +143,7 @@ def test_the_layers_of_the_design_are_those_that_the_machine_enforces() -> None:
     enforced = [line.strip().strip("()") for line in layers.splitlines() if not line.startswith(";")]
     table = (ROOT / "docs/design.md").read_text(encoding="utf-8").partition("| layer | what it holds |")[2]
     told = re.findall(r"^\| `(\w+)` \|", table.partition("\n\n")[0], re.MULTILINE)
-    there = {name.split("/")[1] for name in MODULES if "/" in name}
+    there = {name.split("/")[1] for name in modules() if "/" in name}
     assert [name for name in told if name in there] == [
         name for name in enforced if name in there and name != "__main__"
     ]

@@ -164,7 +164,7 @@ def test_a_window_that_is_kept_keeps_few_elements_beside_its_own(shift: int, eve
     alive: weakref.WeakSet[_Element] = weakref.WeakSet()
 
     def made(number: int) -> np.ndarray:
-        array = np.empty(MOST_BYTES, object)  # a block of less is kept whole, and how much one has is measured
+        array = np.empty(MOST_BYTES // np.dtype(object).itemsize + 1, object)  # a block of less is kept whole
         array[0] = _Element()
         alive.add(array[0])
         return array
