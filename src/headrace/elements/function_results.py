@@ -77,7 +77,7 @@ def owned(given_back: Any, given: Any = None, *, lists: int = 0, slots: int = 1)
             return given_back
     elif kind in FIXED:
         return given_back
-    elif not COUNTS:
+    elif kind is np.memmap or not COUNTS:
         return copied(given_back)
     elif type(given) in FIXED and (whole := _quickly_owned(given_back, others)) is not None:
         return whole
@@ -105,6 +105,9 @@ def _quickly_owned(given_back: Any, others: int) -> Any:
     for key in given_back if kind is dict else range(len(given_back)):
         part = given_back[key]
         if type(part) in FIXED:
+            continue
+        if type(part) is np.memmap:
+            copies[key] = copied_array(part)
             continue
         if type(part) is not np.ndarray:
             return None
@@ -155,6 +158,8 @@ def _owned_part(part: Any, shared: bool, given: _Given) -> Any:
     kind = type(part)
     if kind in FIXED:
         return part
+    if kind is np.memmap:
+        return copied_array(part)
     others = _references(part) - _IN_CONTAINER
     if kind is np.ndarray:
         is_free = not shared and _is_free(part, others, given)

@@ -185,6 +185,8 @@ def copied(element: Element) -> Element:
     kind = type(element)
     if kind in FIXED:
         return element
+    if issubclass(kind, np.ndarray):
+        return copied_array(element)
     if is_tensor_class(kind):  # type: ignore[arg-type]  # every class has a hash
         return element.clone()  # to ask optree what lies in it costs several times as much
     if kind is tuple and _FLAT.issuperset(map(type, element)):
@@ -211,9 +213,9 @@ def _copied_leaf(leaf: Any) -> Any:
 
 
 def copied_array(array: np.ndarray) -> np.ndarray:
-    """Returns an equal array of one's own memory; what was read-only stays so."""
+    """Returns an equal array of one's own memory; what was read-only stays so, and of a file only the contents count."""
     if has_fixed_contents(array):
-        own = array.copy("K")
+        own = array.copy("K") if type(array) is not np.memmap else np.array(array, order="K")
     else:
         own = _with_contents(array, lambda value: _content(value, _copied_leaf))
     if not array.flags.writeable:

@@ -183,7 +183,7 @@ def _normalize_leaf(leaf: Any) -> Any:
         return array_of_list(leaf)
     if isinstance(leaf, np.ndarray):
         if leaf.dtype.kind not in NUMPYS_TEXTS:
-            return leaf
+            return leaf if type(leaf) is not np.memmap else leaf.view(np.ndarray)
         return without_fixed_texts(leaf) if leaf.ndim else leaf.item()
     if type(leaf) in NORMAL_LEAVES:
         return leaf
