@@ -205,6 +205,7 @@ class BlockReader(BufferedReader):
             rows=None if records.rows is None else records.rows[start:stop],
             positions=dataclasses.replace(positions, first=start),
             at_hand=len(records) - stop,
+            is_last=stop == len(records) and not self._data and self._has_no_more,
         )
 
     @property

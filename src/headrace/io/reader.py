@@ -82,6 +82,7 @@ class Chunk:
         positions: the position of each of these records by its index, and after the last, where the format tells it; None where a
             position is found only by reading on.
         at_hand: how many records after these the reader holds already, so that to read as many takes no time.
+        is_last: whether the reader knows that nothing comes after these, not even an error; False says nothing.
     """
 
     arrays: tuple[Array, ...]
@@ -92,6 +93,7 @@ class Chunk:
     rows: Sequence[Element] | None = None
     positions: Callable[[int], RecordPosition] | None = None
     at_hand: int = 0
+    is_last: bool = False
 
     @property
     def columns(self) -> tuple[Array, ...]:

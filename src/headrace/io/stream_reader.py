@@ -132,6 +132,11 @@ class BufferedReader(StreamReader):
             self._failure = error
         self._data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
+    @property
+    def _has_no_more(self) -> bool:
+        """Whether nothing follows what was in the buffer, of which nothing is left."""
+        return self._ended and self._failure is None
+
     def _told(self, error: HeadraceError, line: int) -> HeadraceError:
         """Returns the error with its line; one of opening the file names the file itself."""
         return self._at_line(error, line) if self._was_opened else error

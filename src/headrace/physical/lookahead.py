@@ -67,6 +67,18 @@ class Lookahead:
         self._block = joined_block(blocks) if blocks else None
         return length
 
+    def read_more(self, limit: int) -> int:
+        """Reads the next item after the block that is ready, of at most ``limit`` elements; returns how many it has."""
+        before = self._block
+        assert before is not None  # the caller has peeked
+        assert self._failure is None  # as above
+        item = self._next(limit)
+        if not isinstance(item, Block):
+            self._failure, self.ended = item, item is None
+            return 0
+        self._block, self._each_bytes = joined_block([before, item]), None
+        return len(item)
+
     def first(self, count: int) -> Block:
         """Returns the first ``count`` elements that are ready, which stay the next."""
         assert self._block is not None  # the caller has peeked

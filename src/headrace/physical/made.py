@@ -61,8 +61,13 @@ class ReadThere(Protocol):
         ...
 
 
-def is_small(head: object) -> bool:
-    """Returns whether elements may be joined to others, which copies arrays; a failure is joined to nothing, no element to all."""
+def is_small(head: object, of: float = 1) -> bool:
+    """Returns whether elements may be joined to others, which copies arrays; a failure is joined to nothing, no element to all.
+
+    Args:
+        head: the elements.
+        of: so many times as many.
+    """
     if type(head) is not Block:
         return head is None
-    return type(head.payload) is not Columns or head.payload.nbytes <= MOST_BYTES
+    return type(head.payload) is not Columns or head.payload.nbytes * of <= MOST_BYTES

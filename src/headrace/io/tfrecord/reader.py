@@ -162,7 +162,8 @@ class FrameReader(BufferedReader):
                 raise self._passed(frame, frame.fault)
             payloads = self._good_run(max_records)
         lines = range(position.line, position.line + len(payloads))
-        return Chunk(arrays=(object_array(payloads),), matrix=None, position=position, lines=lines)
+        is_last = self._at == len(self._data) and self._has_no_more
+        return Chunk(arrays=(object_array(payloads),), matrix=None, position=position, lines=lines, is_last=is_last)
 
     def close(self) -> None:
         """Closes the file; ``read`` then returns None. May be called twice."""

@@ -66,6 +66,7 @@ class FilesStage(Stage):
         self._treedef = flatten(node.spec())[1]
         self._reader: RecordReader | None = None
         self._ahead = None if ahead is None else ahead(self._file, self._position)
+        self._has_given_all = False
 
     def _pull(self, limit: int) -> Item:
         while self._file < len(self._node.paths):
@@ -88,10 +89,14 @@ class FilesStage(Stage):
             elif self._skip:
                 self._skip -= len(chunk)
             else:
+                self._has_given_all = chunk.is_last and self._ahead is None and self._file + 1 == len(self._node.paths)
                 block = self._block(chunk)
                 self._has_ready(chunk.at_hand, block)
                 return block
         return None
+
+    def _is_spent(self) -> bool:
+        return self._has_given_all
 
     def _has_ready(self, elements: int, block: Block) -> None:
         """Says how much of a piece of the file is there already, after a block of it: of a new piece, which is held until its end."""

@@ -102,9 +102,6 @@ class InterleaveStage(Stage):
 
     # ------------------------------------------------------------------ opening
 
-    def _next_dataset(self) -> OpenSubplan | Failure | None:
-        return self._ahead.popleft() if self._ahead else self._read_dataset()
-
     def _read_dataset(self) -> OpenSubplan | Failure | None:
         opener = self._openers.next(1)
         if opener is None or isinstance(opener, Failure):
@@ -126,9 +123,11 @@ class InterleaveStage(Stage):
     def _opened_here(self, opener: Opener, room: int) -> Whole | OpenSubplan:
         start, own_s = time.perf_counter(), self._opening.own_time.total_s
         opened = self._opening.now(opener, room, max(1, room // len(self._slots)))
+        self._paces.begun(time.perf_counter() - start, at_once=self._opening.was_at_once)
+        if isinstance(opened, OpenSubplan):
+            opened = self._opening.read_on(opened, self._paces.further, start + self._paces.block_s)
         seconds = time.perf_counter() - start
         self._was_inside(seconds, own_s)
-        self._paces.begun(seconds, at_once=self._opening.was_at_once)
         if isinstance(opened, OpenSubplan):
             opened.spent_s = seconds
         elif self._place is not None:
@@ -139,10 +138,8 @@ class InterleaveStage(Stage):
         """Opens datasets before their turn, one more for each slot that has nothing left."""
         if self._reads_here:
             return
-        done = sum(slot is None or slot.reader.is_read for slot in self._slots.datasets)
-        while len(self._ahead) < self._ahead_limit() + done and not (
-            isinstance(self._held, Ahead) and self._held.is_full
-        ):
+        wanted = self._ahead_limit() + self._slots.count_of_read
+        while len(self._ahead) < wanted and not (isinstance(self._held, Ahead) and self._held.is_full):
             opened = self._read_dataset()
             if opened is None:
                 return
@@ -151,9 +148,7 @@ class InterleaveStage(Stage):
     @property
     def reads_no_more(self) -> bool:
         """Whether all datasets were read to their ends."""
-        if not self._openers.have_ended or self._ahead:
-            return False
-        return all(dataset is None or dataset.reader.is_read for dataset in self._slots.datasets)
+        return self._openers.have_ended and not self._ahead and self._slots.count_of_read == len(self._slots)
 
     def read_ahead(self) -> bool:
         """Has workers open the first datasets."""
@@ -168,7 +163,10 @@ class InterleaveStage(Stage):
         start, before = time.perf_counter(), self._openers.index
         item = self._from_whole_ones(limit) or self._from_slots(limit)
         given = len(item) if isinstance(item, Block) else 0
-        self._paces.observe(self._openers.index - before, given, time.perf_counter() - start)
+        seconds = time.perf_counter() - start
+        self._paces.observe(self._openers.index - before, given, seconds)
+        if self._place is not None:
+            self._place.wanting_s += seconds
         self.works_in_pull = self._reads_here
         if self._workers is not None and self._reads_here != self._told_here:
             self._tell_place(self._workers)
@@ -223,9 +221,11 @@ class InterleaveStage(Stage):
     def _peek(self, slot: OpenSubplan, limit: int) -> Item:
         """Returns the slot's next item; the time that its plan took is not this stage's own."""
         start, start_cpu_s = time.perf_counter(), 0.0 if self._place is None else time.thread_time()
-        own_s = self._opening.own_time.total_s
+        own_s, is_further = self._opening.own_time.total_s, slot.reader.is_under_way and slot.reader.head is None
         item = slot.reader.peek(limit)
         seconds = time.perf_counter() - start
+        if is_further and slot.reader.reads_here and isinstance(item, Block):
+            self._paces.read_further(len(item), seconds)
         if not slot.reader.reads_here:
             self.waited(seconds)
         else:
@@ -244,7 +244,7 @@ class InterleaveStage(Stage):
             self._opening.to_workers(slot)
 
     def _filled_slot(self) -> OpenSubplan | Failure | None:
-        dataset = self._next_dataset()
+        dataset = self._ahead.popleft() if self._ahead else self._read_dataset()
         if isinstance(dataset, OpenSubplan):
             self._slots.fill(dataset)
         return dataset

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -79,6 +80,7 @@ class NestingPaces:
         self._opened = self._given = 1
         self._opener_nbytes = 0
         self._stretch = 1
+        self._further_s = math.inf
 
     @property
     def room(self) -> int:
@@ -96,6 +98,16 @@ class NestingPaces:
             self._stretch = max(1, self._stretch // 2)
         elif not at_once:
             self._stretch = min(2 * self._stretch, _MOST_STRETCH)
+
+    def read_further(self, elements: int, seconds: float) -> None:
+        """Learns what so many elements took of a dataset that was open already."""
+        each_s = seconds / elements
+        self._further_s = each_s if math.isinf(self._further_s) else (self._further_s + each_s) / 2
+
+    @property
+    def further(self) -> int:
+        """How many elements more are read of a dataset that was just opened, to have it whole: none while it is not known what they take."""
+        return 0 if math.isinf(self._further_s) else min(int(self.block_s / (self._further_s + 1e-9)), MOST_ELEMENTS)
 
     @property
     def most_openers(self) -> int:

@@ -127,7 +127,7 @@ class Opening:
             if self._is_slow:  # so what was made before waits for none of it
                 return dataset
             try:
-                dataset.reader.peek(wanted)
+                dataset.reader.peek_ready(wanted)
             except BaseException:  # the run ends, and does not know of this dataset
                 dataset.reader.close()
                 raise
@@ -136,6 +136,17 @@ class Opening:
         if len(found) < 2 and is_small(head):
             return Whole(opener, head, None)  # type: ignore[arg-type]  # no failure is small
         return OpenSubplan(opener, SubplanReader(lambda _: Made(found), None, opener.origin))
+
+    def read_on(self, dataset: OpenSubplan, most: int, until_s: float) -> Whole | OpenSubplan:
+        """Reads a dataset of cheap elements to its end, if that comes soon: what lies whole is taken together with others."""
+        if self._is_slow or not most:
+            return dataset
+        try:
+            dataset.reader.read_on(most, until_s)
+        except BaseException:  # as above
+            dataset.reader.close()
+            raise
+        return dataset.whole() or dataset
 
     def to_workers(self, dataset: OpenSubplan) -> None:
         """Has workers read on a dataset that this thread has read so far."""

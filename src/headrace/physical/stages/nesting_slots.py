@@ -75,6 +75,11 @@ class Slots:
         """Whether no dataset is open."""
         return not any(self.datasets)
 
+    @property
+    def count_of_read(self) -> int:
+        """How many have no dataset, or one of which all was read."""
+        return sum(dataset is None or dataset.reader.is_read for dataset in self.datasets)
+
     def fill(self, dataset: OpenSubplan) -> None:
         """Puts a dataset into the slot whose turn it is."""
         self.datasets[self.cycle] = dataset

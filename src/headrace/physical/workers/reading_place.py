@@ -6,14 +6,14 @@ that takes much longer, go to workers again, and each time more is asked of thos
 with what was learned.
 
 Workers that take turns, with each other and with who wants the elements, gain nothing, however long a dataset takes: by the
-processor's clock no more is done in the whole process than one thread could do. Those datasets are read here as well, while they do
+processor's clock no more is done in the whole process than one thread could do, and who wants the elements spends as much time on
+having them handed over as it would on reading them. Those datasets are read here as well, while they do
 not wait; from time to time workers read some of them, as that is where it can be seen. One that takes much longer goes on in a
 worker all the same, because it may wait later.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Final
 
 from headrace.observe.tables import duration
@@ -32,13 +32,15 @@ _TOLD_BY: Final = 16
 # Work by the processor's clock as a part of the time: less is waiting, more is done at once.
 _BUSY: Final = 0.8
 _AT_ONCE: Final = 1.1
+# Who wants elements spends as long on them as their reading takes, where it is such a part of it.
+_AS_LONG: Final = 0.9
 # What waits for a larger part of its time than this is better read by a worker.
 _WAITS: Final = 0.3
 # Datasets until workers read some again. Each time that nothing has changed there are four times as many.
 _FIRST_INTERVAL: Final = 64
 _LAST_INTERVAL: Final = 4096
 
-_Read = tuple[float, float, float, float]
+_Read = tuple[float, float, float, float, float]
 
 
 class ReadingPlace:
@@ -46,16 +48,18 @@ class ReadingPlace:
 
     Attributes:
         here: whether datasets that are opened now are read by the thread that wants their elements.
+        wanting_s: how long that thread has spent on getting elements, with its waits; it counts that itself.
         reason: why it changed its mind last, in words.
     """
 
     def __init__(self, _: object = None) -> None:
         self.here = False
+        self.wanting_s = 0.0
         self.reason = ""
         self._short = self._long = 0  # in a row
         self._needed = _SHORT_ONES
-        # Of the latest reads of workers: from when to when, how long they had the processor, and how long all threads had had it at the
-        # end. Several threads write.
+        # Of the latest reads of workers: from when to when, how long they had the processor, and at the end, how long all threads had had
+        # it, and who wants elements had spent on them. Several threads write.
         self._reads: list[_Read] = []
         self._next_read = 0
         self._is_turns = False  # whether they are read here because workers took turns
@@ -70,10 +74,11 @@ class ReadingPlace:
             cpu_s: how long the worker had the processor for it.
             process_s: how long all threads of the process had had it at the end.
         """
+        read = (start_s, end_s, cpu_s, process_s, self.wanting_s)
         if len(self._reads) < _TOLD_BY:
-            self._reads.append((start_s, end_s, cpu_s, process_s))
+            self._reads.append(read)
         else:
-            self._reads[self._next_read % _TOLD_BY] = (start_s, end_s, cpu_s, process_s)
+            self._reads[self._next_read % _TOLD_BY] = read
             self._next_read += 1
 
     def took(self, seconds: float, waited_s: float = 0.0) -> None:
@@ -109,13 +114,11 @@ class ReadingPlace:
         reads = sorted(self._reads)
         if len(reads) < _TOLD_BY:
             return False
-        covered_s, until_s = 0.0, -math.inf
-        for start_s, end_s, *_ in reads:
-            covered_s += max(0.0, end_s - max(start_s, until_s))
-            until_s = max(until_s, end_s)
-        (_, first_end_s, _, first_s), (_, last_end_s, _, last_s) = reads[0], reads[-1]
-        read_s = sum(cpu_s for _, _, cpu_s, _ in reads)
-        return read_s > _BUSY * covered_s and last_s - first_s < _AT_ONCE * (last_end_s - first_end_s)
+        # A read waits for Python's lock as it waits for a disk, so only the process as a whole tells whether anything waits.
+        (_, first_end_s, _, first_s, first_wanting_s), (_, last_end_s, _, last_s, last_wanting_s) = reads[0], reads[-1]
+        read_s = sum(cpu_s for _, _, cpu_s, *_ in reads[1:])
+        busy = (last_s - first_s) / max(last_end_s - first_end_s, 1e-9)
+        return _BUSY < busy < _AT_ONCE and _AS_LONG * read_s < last_wanting_s - first_wanting_s
 
 
 class InWorkers(ReadingPlace):

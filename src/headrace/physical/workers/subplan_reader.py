@@ -20,6 +20,7 @@ from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.workers.gates import Gate
 from headrace.physical.workers.reading_place import LONG_S, ReadingPlace
 from headrace.physical.workers.tuned_workers import TunedWorkers
+from headrace.plan.quiet import MOST_ELEMENTS
 from headrace.queues.channel import EMPTY, Channel
 from headrace.semantics.held_bytes import Holding
 
@@ -78,11 +79,33 @@ class SubplanReader(Lookahead):
     def lies_whole(self) -> bool:
         """Whether all that an open plan still gives is one small block, the head, or nothing."""
         stage = self._stage
-        if stage is None or isinstance(stage, Failure) or not is_small(self.head):
+        if stage is None or isinstance(stage, Failure) or self._failure is not None or not is_small(self.head):
             return False
         if self.ended:
             return True
         return stage.is_given if isinstance(stage, Made) else isinstance(stage, Stage) and stage.is_spent
+
+    @property
+    def _ready_elements(self) -> int:
+        """How many elements are read in the plan and were not taken."""
+        return 0 if self._stage is None or isinstance(self._stage, Failure) else self._stage.ready_elements
+
+    def peek_ready(self, limit: int) -> None:
+        """Peeks, and at all that is ready beside, where that is little: what is left may then lie whole."""
+        head, ready = self.peek(limit), self._ready_elements
+        if 0 < ready <= MOST_ELEMENTS and isinstance(head, Block) and is_small(head, of=1 + ready / len(head)):
+            self.read_more(ready)
+
+    def read_on(self, most: int, until_s: float) -> None:
+        """Reads on to the end, while there is time and what was read is little, and as much comes as is asked for."""
+        while most > 0 and time.perf_counter() < until_s and not self.lies_whole and self._failure is None:
+            head = self.head
+            if not isinstance(head, Block) or not is_small(head, of=2):
+                return
+            wanted = min(most, len(head))
+            if self.read_more(wanted) < wanted:
+                return
+            most -= wanted
 
     def finish(self) -> None:
         """Gives back what the stage holds, of which nothing comes any more."""
@@ -248,11 +271,6 @@ class PrefetchingReader(SubplanReader):
         # Once it is closed nobody takes anything: an error that said so would be kept, with what is in hand here.
         with contextlib.suppress(CancelledError):
             self._made.put_nowait(_Read(item, nbytes, start, seconds, cpu_s))
-
-    @property
-    def _ready_elements(self) -> int:
-        """How many elements are read in the plan and were not taken."""
-        return 0 if self._stage is None or isinstance(self._stage, Failure) else self._stage.ready_elements
 
     def is_ready(self) -> bool:
         return self.head is not None or self.ended or len(self._made) > 0

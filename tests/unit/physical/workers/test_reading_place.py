@@ -42,15 +42,16 @@ def test_who_went_to_workers_again_asks_for_more_short_ones() -> None:
     assert after(*before, *(SHORT_S,) * 6)
 
 
-def with_reads(*, cpu: float, workers: int, beside: float = 0.0) -> ReadingPlace:
+def with_reads(*, cpu: float, workers: int, beside: float = 0.0, wanting: float = 1.0) -> ReadingPlace:
     """Returns a place that has seen reads of workers at once, of a millisecond each, which have the processor for such a part of it.
 
-    The thread that wants their elements has another processor for a part of the time.
+    The thread that wants their elements has another processor for a part of the time, and spends a part of it on getting elements.
     """
     place, process_s = ReadingPlace(), 0.0
     for number in range(16):
         start_s = number // workers * LONG_S
         process_s += (cpu + beside / workers) * LONG_S
+        place.wanting_s += wanting / workers * LONG_S
         place.read(start_s, start_s + LONG_S, cpu * LONG_S, process_s)
     for _ in range(3):
         place.took(LONG_S)
@@ -58,8 +59,14 @@ def with_reads(*, cpu: float, workers: int, beside: float = 0.0) -> ReadingPlace
 
 
 def test_what_workers_read_in_turns_is_read_here_however_long_it_takes() -> None:
-    assert with_reads(cpu=1.0, workers=1).here
+    assert with_reads(cpu=0.9, workers=1).here
     assert with_reads(cpu=0.5, workers=2).here
+    assert with_reads(cpu=0.3, workers=1, beside=0.7).here
+
+
+def test_what_workers_read_while_their_elements_are_not_waited_for_is_read_by_workers() -> None:
+    assert not with_reads(cpu=0.5, workers=2, wanting=0.7).here
+    assert not with_reads(cpu=0.1, workers=1, beside=0.9, wanting=0.05).here
 
 
 def test_what_workers_read_at_once_or_what_waits_is_read_by_workers() -> None:
@@ -71,7 +78,7 @@ def test_what_workers_read_at_once_or_what_waits_is_read_by_workers() -> None:
 
 def test_what_was_read_here_because_workers_took_turns_goes_back_when_it_waits_or_takes_much_longer() -> None:
     for seconds, waited_s in ((LONG_S, 0.5 * LONG_S), (0.05, 0.0)):
-        place = with_reads(cpu=1.0, workers=1)
+        place = with_reads(cpu=0.9, workers=1)
         place.took(LONG_S, 0.1 * LONG_S)
         assert place.here
         for _ in range(2):
@@ -80,12 +87,13 @@ def test_what_was_read_here_because_workers_took_turns_goes_back_when_it_waits_o
 
 
 def test_workers_read_some_again_ever_more_seldom() -> None:
-    place, seen = with_reads(cpu=1.0, workers=1), []
+    place, seen = with_reads(cpu=0.9, workers=1), []
     for number in range(20_000):
         place.took(LONG_S)
         seen.append(place.here)
         if not place.here:
-            place.read(number * LONG_S, (number + 1) * LONG_S, LONG_S, (number + 1) * LONG_S)
+            place.read(number * LONG_S, (number + 1) * LONG_S, 0.9 * LONG_S, (number + 1) * LONG_S)
+            place.wanting_s += LONG_S
     assert not seen[63]
     assert seen.count(False) < 200
 
