@@ -40,10 +40,17 @@ def parsed_alike(records: Sequence[Any], features: Mapping[str, Feature]) -> dic
         return None
     if sum(map(len, records[:_FEW])) > _FEW * _LONG_BYTES:
         return None
-    recent, joined = _recent(tuple(features)), Joined(records)
-    found = _tried(recent.trials, lambda: _columns(features, _by_layouts(records, features, joined, recent), joined))
+    recent = _recent(tuple(features))
+
+    @functools.cache
+    def joined() -> Joined:  # which costs nothing where neither has its turn
+        return Joined(records)
+
+    found = _tried(
+        recent.trials, lambda: _columns(features, _by_layouts(records, features, joined(), recent), joined())
+    )
     if found is None and len(features) >= _MANY_FEATURES:
-        found = _tried(recent.trials_of_entries, lambda: _columns(features, _by_entries(features, joined), joined))
+        found = _tried(recent.trials_of_entries, lambda: _columns(features, _by_entries(features, joined()), joined()))
     return found
 
 
