@@ -5,7 +5,19 @@ from __future__ import annotations
 from typing import Final
 
 from idioms.case import Case
-from idioms.cases import batching, chains, choosing, examples, files, inside, nesting, programs, sources, stateful
+from idioms.cases import (
+    batching,
+    chains,
+    choosing,
+    examples,
+    files,
+    inside,
+    nesting,
+    programs,
+    small_files,
+    sources,
+    stateful,
+)
 
 CASES: Final[tuple[Case, ...]] = (
     *sources.CASES,
@@ -16,6 +28,7 @@ CASES: Final[tuple[Case, ...]] = (
     *inside.CASES,
     *stateful.CASES,
     *files.CASES,
+    *small_files.CASES,
     *examples.CASES,
     *programs.CASES,
 )
