@@ -191,13 +191,25 @@ HEAVY: dict[str, Callable[[hr.Dataset, Callable[[Any], Any]], hr.Dataset]] = {
 }
 
 
+def _of_numbers(number: int) -> np.ndarray:
+    return np.full(ELEMENT_BYTES // 8, number)
+
+
+def _of_objects(number: int) -> dict[str, np.ndarray]:
+    """An array of texts, as a batch of records is, which holds far more than it has places."""
+    texts = np.empty((2, 2), object)
+    texts[...] = [[b"%0*d" % (ELEMENT_BYTES // 4, number + place) for place in range(2)] for _ in range(2)]
+    return {"texts": texts}
+
+
 @pytest.mark.parametrize("budget", [1_000_000, 4_000_000])
 @pytest.mark.parametrize("plan", sorted(HEAVY))
-def test_the_budget_in_bytes_is_kept(plan: str, budget: int) -> None:
+@pytest.mark.parametrize("element", [_of_numbers, _of_objects])
+def test_the_budget_in_bytes_is_kept(element: Callable[[int], Any], plan: str, budget: int) -> None:
     flow = Flow()
 
-    def heavy(x: int) -> np.ndarray:
-        return np.full(ELEMENT_BYTES // 8, flow.start(x))
+    def heavy(x: int) -> Any:
+        return element(flow.start(x))
 
     dataset = HEAVY[plan](hr.Dataset.counter(), heavy).with_options(hr.Options(ram_budget=budget))
     peak = peak_of(dataset, flow, elements=1_500)

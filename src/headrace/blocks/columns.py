@@ -11,7 +11,7 @@ import numpy as np
 from headrace.blocks.origin import Indices
 from headrace.elements.key_orders import looks_the_same
 from headrace.elements.rows_and_columns import rows_of
-from headrace.elements.structure import LEAF, Element, TreeDef, nbytes_of_leaves, unflatten
+from headrace.elements.structure import LEAF, Element, TreeDef, nbytes_of_objects, unflatten
 
 __all__ = ["Columns", "is_alike"]
 
@@ -116,23 +116,13 @@ class Columns:
     def nbytes(self) -> int:
         if self.matrix is not None:
             return self.matrix.nbytes
-        return sum(_nbytes_of_objects(array) if array.dtype.kind == "O" else array.nbytes for array in self.arrays)
+        return sum(nbytes_of_objects(array) if array.dtype.kind == "O" else array.nbytes for array in self.arrays)
 
 
 # As ``write=False``, which takes twice as long to be named.
 _NOT: Final = False
 # Of a matrix of scalars; one of more holds arrays.
 _PLAIN_AXES: Final = 2
-
-
-def _nbytes_of_objects(array: np.ndarray) -> int:
-    """Estimates from three items, which may be texts of a few bytes or pictures: to look at each would be dear."""
-    items = array.reshape(-1)
-    if not len(items):
-        return 0
-    return array.nbytes + len(items) * max(
-        nbytes_of_leaves([item]) for item in (items[0], items[len(items) // 2], items[-1])
-    )
 
 
 def _is_locked(matrix: np.ndarray) -> bool:

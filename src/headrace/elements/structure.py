@@ -51,6 +51,7 @@ __all__ = [
     "may_refuse",
     "nbytes_of",
     "nbytes_of_leaves",
+    "nbytes_of_objects",
     "normalize",
     "object_array",
     "paths_of",
@@ -268,7 +269,17 @@ def nbytes_of_leaves(leaves: Iterable[Any]) -> int:
     return sum(map(_leaf_nbytes, leaves))
 
 
+def nbytes_of_objects(array: np.ndarray) -> int:
+    """Estimates from three items, which may be texts of a few bytes or pictures: to look at each would be dear."""
+    items = array.reshape(-1)
+    if not len(items):
+        return 0
+    return array.nbytes + len(items) * max(map(_leaf_nbytes, (items[0], items[len(items) // 2], items[-1])))
+
+
 def _leaf_nbytes(leaf: Any) -> int:
-    if isinstance(leaf, (np.ndarray, np.generic)):
-        return int(leaf.nbytes)
+    if isinstance(leaf, np.ndarray):
+        return nbytes_of_objects(leaf) if leaf.dtype.kind == "O" else leaf.nbytes
+    if isinstance(leaf, np.generic):
+        return leaf.nbytes
     return len(leaf) if isinstance(leaf, (str, bytes)) else 8
