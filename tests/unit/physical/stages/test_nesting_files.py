@@ -28,6 +28,7 @@ def _not_seven(line: str) -> tuple[str, int]:
 
 INSIDE: dict[str, Callable[[str], hr.Dataset]] = {
     "lines": hr.TextLineDataset,
+    "lines, a few bytes at a time": lambda path: hr.TextLineDataset(path, buffer_size=3),
     "two files": lambda path: hr.TextLineDataset([path, path]),
     "map": lambda path: hr.TextLineDataset(path).map(_not_seven),
     "batch": lambda path: hr.TextLineDataset(path).batch(2),
