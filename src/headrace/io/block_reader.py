@@ -10,7 +10,6 @@ What always holds: ``position`` is exact whatever the size of the buffer, and ea
 
 from __future__ import annotations
 
-import dataclasses
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -195,15 +194,15 @@ class BlockReader(BufferedReader):
 
     def _chunk(self, start: int, stop: int) -> Chunk:
         records = self._records
-        positions = self._positions
+        positions = _Positions(self._base, records.ends, records.lines, records.line_breaks, start)
         lines = records.lines[start:stop]
         return Chunk(
-            arrays=tuple(array[start:stop] for array in records.arrays),
+            arrays=tuple([array[start:stop] for array in records.arrays]),
             matrix=None if records.matrix is None else records.matrix[start:stop],
-            position=positions(start),
+            position=positions(0),
             lines=_shifted(lines, self._base.line),
             rows=None if records.rows is None else records.rows[start:stop],
-            positions=dataclasses.replace(positions, first=start),
+            positions=positions,
             at_hand=len(records) - stop,
             is_last=stop == len(records) and not self._data and self._has_no_more,
         )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import stat
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, BinaryIO, cast
@@ -28,6 +29,7 @@ from headrace.io.patterns import pythons_pattern
 __all__ = [
     "FilePath",
     "FilePaths",
+    "is_short",
     "match_files",
     "open_at",
     "path_of",
@@ -155,6 +157,15 @@ def size_when_opened(file: BinaryIO) -> int | None:
         return os.fstat(file.fileno()).st_size
     size = getattr(file, "size", None)
     return size if isinstance(size, int) else None
+
+
+def is_short(path: str, most_bytes: int) -> bool:
+    """Returns whether a local file has no more bytes, and can be read twice, as a pipe cannot."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):  # which opening it tells; it may be in a store
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_size <= most_bytes
 
 
 def version_of(path: str) -> tuple[int, str]:

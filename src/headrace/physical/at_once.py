@@ -36,6 +36,7 @@ from headrace.physical.stage import Stage
 from headrace.plan.buffering import Prefetch
 from headrace.plan.combining import Zip
 from headrace.plan.elementwise import Enumerate, Filter, Map
+from headrace.plan.files import Files
 from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
 from headrace.plan.node import Node
 from headrace.plan.quiet import MOST_ELEMENTS
@@ -76,6 +77,7 @@ _MODULES: Final[dict[type[Node], str]] = {
     FromTensorSlices: "sources",
     FromTensors: "sources",
     FromGenerator: "generators",
+    Files: "files",
     WindowContents: "windowing",
     Map: "calls",
     Filter: "calls",

@@ -125,5 +125,5 @@ def _decodable_lines(body: bytes, faults: dict[int, InvalidArgumentError]) -> li
 
 def line_ends(body: bytes) -> Array:
     """Returns where each line ends, line break included."""
-    ends = np.flatnonzero(np.frombuffer(body, np.uint8) == _LINE_FEED) + 1
+    ends = (np.frombuffer(body, np.uint8) == _LINE_FEED).nonzero()[0] + 1
     return ends if body.endswith(b"\n") else np.append(ends, len(body))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import State, input_state
 from headrace.blocks.origin import FileOrigin
-from headrace.elements.structure import flatten
+from headrace.elements.structure import TreeDef, flatten
 from headrace.errors import HeadraceError
 from headrace.frozen import frozen
 from headrace.io.reader import Chunk, RecordPosition, RecordReader
@@ -23,7 +23,7 @@ from headrace.plan.node import reads_ahead
 from headrace.semantics.files import became_shorter, record_rows
 from headrace.semantics.held_bytes import Holding
 
-__all__ = ["FilesStage", "files_stage"]
+__all__ = ["FilesStage", "block_of", "files_stage"]
 
 # Begins with a file, at a position in it.
 ReadAhead = Callable[[int, RecordPosition], FilesAhead]
@@ -48,6 +48,12 @@ class _FileCursor:
     def state(self) -> State:
         position, skip = (self.position, self.skip) if self.positions is None else (self.positions(self.skip), 0)
         return {"file": self.file, "place": position.to_json(), "skip": skip}
+
+
+def block_of(node: Files, treedef: TreeDef, file: int, chunk: Chunk) -> Block:
+    """Returns records of one of the files, with where they are in it."""
+    cursor = _FileCursor(file, chunk.position, positions=chunk.positions)
+    return Block(record_rows(node, treedef, chunk), cursor, FileOrigin(node.paths[file], chunk.lines))
 
 
 class FilesStage(Stage):
@@ -90,7 +96,7 @@ class FilesStage(Stage):
                 self._skip -= len(chunk)
             else:
                 self._has_given_all = chunk.is_last and self._ahead is None and self._file + 1 == len(self._node.paths)
-                block = self._block(chunk)
+                block = block_of(self._node, self._treedef, self._file, chunk)
                 self._has_ready(chunk.at_hand, block)
                 return block
         return None
@@ -119,12 +125,6 @@ class FilesStage(Stage):
         self._skip = 0
         if self._ahead is None or not self._ahead.finish(is_lost=is_lost):
             self._file, self._position = self._file + 1, RecordPosition()
-
-    def _block(self, chunk: Chunk) -> Block:
-        payload = record_rows(self._node, self._treedef, chunk)
-        path = self._node.paths[self._file]
-        cursor = _FileCursor(self._file, chunk.position, positions=chunk.positions)
-        return Block(payload, cursor, FileOrigin(path, chunk.lines))
 
     def _failure(self, error: HeadraceError) -> Failure:
         """Makes the failure of one bad record, or of a file that cannot be read; the reader has moved on after it."""

@@ -17,7 +17,6 @@ import functools
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import State, input_state
@@ -44,8 +43,6 @@ from headrace.plan.node import Node
 from headrace.semantics.failures import inside_element
 
 __all__ = ["InterleaveStage"]
-
-_NONE_TAKEN: Final[Mapping[int, int]] = {}
 
 
 class InterleaveStage(Stage):
@@ -121,17 +118,18 @@ class InterleaveStage(Stage):
         return self._reads_here and not self._ahead and all(reader.reads_here or reader.is_read for reader in readers)
 
     def _opened_here(self, opener: Opener, room: int) -> Whole | OpenSubplan:
-        start, own_s = time.perf_counter(), self._opening.own_time.total_s
+        start, start_cpu_s, own_s = time.perf_counter(), time.thread_time(), self._opening.own_time.total_s
         opened = self._opening.now(opener, room, max(1, room // len(self._slots)))
         self._paces.begun(time.perf_counter() - start, at_once=self._opening.was_at_once)
         if isinstance(opened, OpenSubplan):
             opened = self._opening.read_on(opened, self._paces.further, start + self._paces.block_s)
         seconds = time.perf_counter() - start
         self._was_inside(seconds, own_s)
+        waited_s = seconds - (time.thread_time() - start_cpu_s)
         if isinstance(opened, OpenSubplan):
-            opened.spent_s = seconds
+            opened.spent_s, opened.waited_s = seconds, waited_s
         elif self._place is not None:
-            self._place.took(seconds)
+            self._place.took(seconds, waited_s)
         return opened
 
     def _look_ahead(self) -> None:
@@ -340,9 +338,9 @@ class InterleaveStage(Stage):
 
     # ---------------------------------------------------------------- positions
 
-    def _cursor(self, taken: Mapping[int, int] = _NONE_TAKEN) -> TurnsCursor:
+    def _cursor(self, taken: Mapping[int, int] | None = None) -> TurnsCursor:
         """Returns the position before a block that has so many elements of some slots."""
-        return TurnsCursor(self._position(self._slots.positions(taken)), ())
+        return TurnsCursor(self._position(self._slots.positions(taken or {})), ())
 
     def _position(self, wholes: Sequence[Whole | None]) -> TurnsPosition:
         ahead = self._ahead[0] if self._ahead else self._openers

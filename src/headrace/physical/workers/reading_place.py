@@ -95,7 +95,10 @@ class ReadingPlace:
         self._short, self._long = self._short + 1, 0
         if not self.here:
             if self._short >= self._needed:
-                self.here, self._is_turns, self._left = True, seconds >= _SHORT_S, self._interval
+                is_long = seconds >= _SHORT_S
+                if is_long or len(self._reads) == _TOLD_BY:  # else what was known of workers still is
+                    self._is_turns = is_long or self._take_turns()
+                self.here, self._left = True, self._interval
                 why = ", and workers took turns" if self._is_turns else ", less than a worker would gain"
                 self.reason = f"a dataset took {duration(seconds)}{why}"
         elif self._is_turns:

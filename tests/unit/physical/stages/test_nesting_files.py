@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+import os
 import tempfile
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,8 @@ from tests.laws.elements import Failing
 from tests.laws.running import REFERENCE, Way, assert_same, history, resumed
 
 import headrace as hr
+from headrace.io import compression
+from headrace.io.files import open_at
 from headrace.physical.stages.nesting_turns import TurnsBlock
 
 WAYS = [Way(hr.Options(seed=3), block_sizes=(size,)) for size in (1000, 3, 1)]
@@ -93,3 +98,82 @@ def test_many_are_taken_in_one_block(inside: str, cycle: int, tmp_path: Path, mo
     ds = hr.Dataset.from_tensor_slices(paths).interleave(INSIDE[inside], cycle_length=cycle)
     elements = history(ds, Way(hr.Options(), block_sizes=(1000,)), limit=1000)[0]
     assert sum(taken) == len(elements)
+
+
+def _json(path: Path) -> None:
+    path.write_text('{"a": 1, "b": [1, 2]}\n{"a": 2, "b": []}\n')
+
+
+def _csv(path: Path) -> None:
+    path.write_text('a,b\n1,"one, or so"\n2,two\n')
+
+
+def _examples(path: Path) -> None:
+    with hr.io.TFRecordWriter(path) as writer:
+        for record in (b"one", b"", b"three"):
+            writer.write(record)
+
+
+def _text(path: Path) -> None:
+    path.write_bytes(b"one\r\n\nthree")
+
+
+def _compressed(path: Path) -> None:
+    path.write_bytes(gzip.compress(b"one\ntwo\n"))
+
+
+def _itself(*record: Any) -> Any:
+    return record if len(record) > 1 else record[0]
+
+
+# How a file of each format is written, and read; each opens it once, however it is read.
+FORMATS: dict[str, tuple[Callable[[Path], None], Callable[[str], hr.Dataset]]] = {
+    "text": (_text, hr.TextLineDataset),
+    "compressed": (_compressed, lambda path: hr.TextLineDataset(path, "GZIP")),
+    "nothing": (Path.touch, hr.TextLineDataset),
+    "json": (_json, hr.JsonLinesDataset),
+    "csv": (_csv, lambda path: hr.CsvDataset(path, [0, ""], header=True)),
+    "tfrecord": (_examples, hr.TFRecordDataset),
+    "long": (lambda path: _ints(path, 40_000), hr.TextLineDataset),
+}
+
+
+def _ints(path: Path, count: int) -> None:
+    path.write_text("".join(f"{number}\n" for number in range(count)))
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS))
+@pytest.mark.parametrize("is_called", [False, True])
+def test_a_file_is_read_once_and_gives_what_it_gives_alone(
+    name: str, is_called: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, read = FORMATS[name]
+    paths = [str(tmp_path / str(number)) for number in range(20)]
+    for path in paths:
+        write(Path(path))
+    alone = [str(record) for record in read(paths[0])]
+    opened: list[str] = []
+
+    def counted(path: str, offset: int = 0) -> Any:
+        opened.append(path)
+        return open_at(path, offset)
+
+    monkeypatch.setattr(compression, "open_at", counted)
+    found = hr.Dataset.from_tensor_slices(paths).flat_map(
+        lambda path: read(path).map(_itself) if is_called else read(path)
+    )
+    assert [str(record) for record in found] == alone * len(paths)
+    # Where functions are called, there may be room for fewer records than a short file has, and it is read anew.
+    most = 2 if is_called and name != "long" else 1
+    assert {opened.count(path) for path in paths} <= set(range(1, most + 1))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_a_pipe_is_not_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writing = threading.Thread(target=lambda: path.write_bytes(b"one\ntwo\n\xff\n"))
+    writing.start()
+    ds = hr.Dataset.from_tensor_slices([str(path)]).flat_map(hr.TextLineDataset).ignore_errors()
+    assert list(ds) == ["one", "two"]
+    writing.join()

@@ -42,7 +42,9 @@ def test_who_went_to_workers_again_asks_for_more_short_ones() -> None:
     assert after(*before, *(SHORT_S,) * 6)
 
 
-def with_reads(*, cpu: float, workers: int, beside: float = 0.0, wanting: float = 1.0) -> ReadingPlace:
+def with_reads(
+    *, cpu: float, workers: int, beside: float = 0.0, wanting: float = 1.0, took: float = LONG_S
+) -> ReadingPlace:
     """Returns a place that has seen reads of workers at once, of a millisecond each, which have the processor for such a part of it.
 
     The thread that wants their elements has another processor for a part of the time, and spends a part of it on getting elements.
@@ -54,7 +56,7 @@ def with_reads(*, cpu: float, workers: int, beside: float = 0.0, wanting: float 
         place.wanting_s += wanting / workers * LONG_S
         place.read(start_s, start_s + LONG_S, cpu * LONG_S, process_s)
     for _ in range(3):
-        place.took(LONG_S)
+        place.took(took)
     return place
 
 
@@ -62,6 +64,21 @@ def test_what_workers_read_in_turns_is_read_here_however_long_it_takes() -> None
     assert with_reads(cpu=0.9, workers=1).here
     assert with_reads(cpu=0.5, workers=2).here
     assert with_reads(cpu=0.3, workers=1, beside=0.7).here
+
+
+def test_short_ones_that_take_longer_again_are_read_here_where_workers_took_turns() -> None:
+    for cpu, is_here in ((0.5, True), (0.1, False)):
+        place = with_reads(cpu=cpu, workers=2, took=SHORT_S)
+        assert place.here
+        for _ in range(4):
+            place.took(LONG_S)
+        assert place.here is is_here
+    place = with_reads(cpu=0.9, workers=1)
+    while place.here:  # until workers read some again
+        place.took(LONG_S)
+    for seconds in (*(SHORT_S,) * 3, LONG_S, LONG_S):
+        place.took(seconds)
+    assert place.here
 
 
 def test_what_workers_read_while_their_elements_are_not_waited_for_is_read_by_workers() -> None:
