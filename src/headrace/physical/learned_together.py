@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Final
 
 from headrace.machine import current_share
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.stage import Pace
-from headrace.physical.workers.calls_tuner import calls_of
+from headrace.physical.workers.calls_tuner import CallsTuner, FixedCalls, calls_of
 from headrace.physical.workers.concurrency_tuner import tuner_of
 from headrace.physical.workers.gates import Gate
 from headrace.physical.workers.lasting import Lasting
@@ -54,16 +56,23 @@ def tuned_calls(
     *,
     elements_a_call: float = 1.0,
     elsewhere: bool = False,
+    is_asked_for: bool = False,
 ) -> TunedCalls:
-    """Returns what decides how an operation's calls run that are left to headrace, however many stages it becomes."""
+    """Returns what decides how an operation's calls run, however many stages it becomes: where that is left to headrace, or where workers were asked for that hold each other up."""
     key = (id(gate), id(meter), TunedCalls)
     tuned: TunedCalls | None = context.learned.get(key)
     if tuned is None:
-        tuner = (context.policy.concurrency or tuner_of)(gate.calls, subjects)
+        make = context.policy.concurrency or functools.partial(tuner_of, is_asked_for=is_asked_for)
+        tuner = make(gate.calls, subjects)
         tuner.elements_a_call = elements_a_call
-        workers = tuned_workers(context, gate, meter, subjects, most=gate.calls if elsewhere else gate.most)
+        workers = (
+            _fixed_workers(context, gate, meter)
+            if is_asked_for
+            else tuned_workers(context, gate, meter, subjects, most=gate.calls if elsewhere else gate.most)
+        )
         processes = context.elsewhere if elsewhere else None
-        tuned = context.learned.setdefault(key, TunedCalls(tuner, workers, meter.name, processes))
+        made = TunedCalls(tuner, workers, meter.name, processes, is_asked_for=is_asked_for)
+        tuned = context.learned.setdefault(key, made)
     return tuned
 
 
@@ -71,12 +80,19 @@ def tuned_workers(
     context: StageContext, gate: Gate, meter: Meter, subjects: tuple[object, ...], *, most: int | None
 ) -> TunedWorkers:
     """Returns what decides how many of them run at once in workers, of which there may be so many."""
+    return _workers(context, gate, meter, lambda: (context.policy.calls or calls_of)(gate.calls, most, subjects))
+
+
+def _fixed_workers(context: StageContext, gate: Gate, meter: Meter) -> TunedWorkers:
+    """Returns the same of workers whose number was asked for."""
+    return _workers(context, gate, meter, lambda: FixedCalls(gate.calls))
+
+
+def _workers(context: StageContext, gate: Gate, meter: Meter, make: Callable[[], CallsTuner]) -> TunedWorkers:
     # Operations that share a gate, as a rule made one of them, share what decides about it.
     key = (id(gate), TunedWorkers)
     workers: TunedWorkers | None = context.learned.get(key)
     if workers is None:
-        tuner = (context.policy.calls or calls_of)(gate.calls, most, subjects)
-        cores = current_share().cores
-        made = TunedWorkers(tuner, gate, meter.name, context.decisions, cores=cores)
+        made = TunedWorkers(make(), gate, meter.name, context.decisions, cores=current_share().cores)
         workers = context.learned.setdefault(key, made)
     return workers

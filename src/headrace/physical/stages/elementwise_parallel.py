@@ -80,10 +80,17 @@ class ParallelMaps:
             is_stacked = bool(node.stacked) and map_index is None
             there = elsewhere.calling(maps, meter, context.policy.loops, stacked=is_stacked)
         tuner = None
-        if node.num_parallel_calls == AUTOTUNE:
-            subjects = node.operations if there is not None else (maps[0].function, *node.operations)
-            a_call = 1.0 if all(map(is_chainable, maps)) else math.inf
-            tuner = tuned_calls(context, gate, meter, subjects, elements_a_call=a_call, elsewhere=there is not None)
+        is_asked_for = node.num_parallel_calls != AUTOTUNE
+        if not is_asked_for or (there is None and gate.calls > 1):
+            tuner = tuned_calls(
+                context,
+                gate,
+                meter,
+                node.operations if there is not None else (maps[0].function, *node.operations),
+                elements_a_call=1.0 if all(map(is_chainable, maps)) else math.inf,
+                elsewhere=there is not None,
+                is_asked_for=is_asked_for,
+            )
         return cls(node, maps, gate, meter, context, map_index, tuner, there)
 
     def stage(self, source: Stage, given: int = 0) -> Stage:

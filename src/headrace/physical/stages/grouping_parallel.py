@@ -58,10 +58,13 @@ def parallel_batch(
 ) -> Stage:
     """Makes the stage of a batch that asked for workers, over what it reads."""
     beside = functools.partial(_stacked_in_workers, node, context=context, gate=gate, holding=holding)
-    if node.num_parallel_calls != AUTOTUNE:
+    is_asked_for = node.num_parallel_calls != AUTOTUNE
+    if is_asked_for and gate.calls == 1:
         return beside(upstream)
     meter = context.meter(node)
-    tuner = tuned_calls(context, gate, meter, node.operations, elements_a_call=node.batch_size)
+    tuner = tuned_calls(
+        context, gate, meter, node.operations, elements_a_call=node.batch_size, is_asked_for=is_asked_for
+    )
     return TunedStage(
         upstream,
         meter,

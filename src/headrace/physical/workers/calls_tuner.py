@@ -21,7 +21,7 @@ from headrace.observe.tables import duration, share
 from headrace.physical.workers.calls_trial import CallsTrial
 from headrace.physical.workers.lasting import Lasting
 
-__all__ = ["CallsTuner", "calls_of"]
+__all__ = ["CallsTuner", "FixedCalls", "calls_of"]
 
 # Who wants the elements waits for them: there is something to gain. Below the other, there is nothing to lose.
 _WAITED_FOR: Final = 0.15
@@ -241,6 +241,13 @@ class _Patience:
         """Notes that it was for nothing."""
         self._length = min(4 * self._length or _FIRST_PATIENCE, _LAST_PATIENCE)
         self._left = self._length
+
+
+class FixedCalls(CallsTuner):
+    """As many as were asked for."""
+
+    def judge(self, figures: CallsFigures) -> None:
+        """Changes nothing."""
 
 
 _TUNERS: Final = Lasting(lambda key: CallsTuner(*key))

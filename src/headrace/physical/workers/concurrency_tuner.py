@@ -3,7 +3,7 @@
 Threads that need Python's lock most of the time only hand it to and fro, and a hand-over costs more than to read a small
 file. No figure of one task tells that from waiting for a disk, where more threads are better: so both ways are measured,
 what an element takes alone and what it takes beside others, and now and then again. It begins in the thread that reads; what
-takes long goes to the workers after the first element. What is cheap is tried there when there was so much of it that the
+takes long goes to the workers after the first element. Where somebody asked for so many calls, it begins in workers. What is cheap is tried there when there was so much of it that the
 experiment is a small part (``TrialBudget``), so that an epoch of few cheap elements wakes nobody; of calls that are so short that they
 cannot let the lock go, a far smaller one.
 
@@ -48,6 +48,7 @@ _THOUGHT_S: Final = 4e-3
 # The latest tasks of each worker tell what an element takes; of an experiment, so many.
 _TOLD_BY: Final = 4
 _TRIED_BY: Final = 2
+_ALONE_S: Final = _TOLD_BY * _MEASURABLE_S  # what cheap elements are tried for alone
 # What takes so long an element is tried in tasks as long as they will be, and in so many, of which the second half counts: the first are
 # slow, as a worker's thread and its memory are new, and a few say little of the others.
 _HEAVY_S: Final = 1e-4
@@ -64,6 +65,8 @@ _NEARLY: Final = 0.15
 _LONGER: Final = 3
 # A smaller part of the time is not worth workers, which could hide no more than that.
 _LEAST_SHARE: Final = 0.25
+# Calls that together have a smaller part of a processor are no work that one thread would do sooner.
+_IDLE: Final = 0.25
 # How much faster than one thread two must be that take turns, as it seems: they also hand the lock to and fro.
 _WORTH: Final = 1.1
 # Calls that together have a smaller part of a processor, and each for a smaller part of its time, wait: for an answer, or for threads of a
@@ -81,18 +84,20 @@ class ConcurrencyTuner:
 
     Args:
         most: the number of workers.
+        is_asked_for: whether somebody asked for so many: it begins with them.
 
     Attributes:
         reason: why it changed its mind last, in words.
         elements_a_call: how many elements one call takes; infinite where it takes all that there are.
     """
 
-    def __init__(self, most: int) -> None:
-        self.now = 1
+    def __init__(self, most: int, *, is_asked_for: bool = False) -> None:
+        self.now = most if is_asked_for else 1
         self.reason = ""
         self.elements_a_call = 1.0
         self._most = most
-        self._settled: int | None = None  # the better way; None before both were tried
+        self._is_asked_for = is_asked_for
+        self._settled = most if is_asked_for else None  # the better way; None before both were tried
         # Of the latest tasks of each way: from when to when, how many elements, with a processor for how long, and of that to place them.
         self._tasks: dict[int, deque[Task]] = {way: deque() for way in (1, most)}
         self._most_made = 0  # elements at once in the thread that reads
@@ -104,7 +109,10 @@ class ConcurrencyTuner:
         self._confirms_s: float | None = None  # what an element took alone, while that is looked at once more
         self._again_s: float | None = None  # what it took in workers, while these are
         self._in_processes = self._awaits_processes = False
-        self._interval_s = self._left_s = _FIRST_INTERVAL_S  # work until the other way is tried
+        self._interval_s = _FIRST_INTERVAL_S
+        self._left_s = (
+            0.0 if is_asked_for else _FIRST_INTERVAL_S
+        )  # work until the other way is tried, if that is little beside it
 
     @property
     def is_trying(self) -> bool:
@@ -235,7 +243,8 @@ class ConcurrencyTuner:
 
     def _affords(self) -> bool:
         """Returns whether an experiment is little beside the work; what takes long loses little by it, or has told what it loses."""
-        return self._budget.affords(0.0 if self.is_heavy else self._trial_s, self._odds())
+        trial_s = self._trial_s if self.now == 1 else _ALONE_S
+        return self._budget.affords(0.0 if self.is_heavy else trial_s, self._odds())
 
     def _odds(self) -> float:
         """Returns how likely it is that the other way is quicker."""
@@ -245,7 +254,7 @@ class ConcurrencyTuner:
         """Tries the other way, where something can be gained by it."""
         if self.now == 1 and self._share() < _LEAST_SHARE:
             self._settle(1)
-        elif self.now != 1 and (self._slowest_s() > _SLOW_S or self._at_once() > _AT_ONCE or self._is_far_better()):
+        elif self.now != 1 and (self._slowest_s() > _SLOW_S or self._pays_plainly()):
             self._settle(self._most)
         else:
             way = self._most if self.now == 1 else 1
@@ -253,6 +262,11 @@ class ConcurrencyTuner:
                 f"an element takes {duration(self._element_s(self.now))} {'alone' if self.now == 1 else 'in workers'}"
             )
             self._try(way, f"a trial: {took}")
+
+    def _pays_plainly(self) -> bool:
+        """Returns whether one thread need not be tried again: workers compute beside each other, or wait, perhaps for each other, as somebody may have meant."""
+        at_once = self._at_once()
+        return at_once > _AT_ONCE or (self._is_asked_for and at_once < _IDLE) or self._is_far_better()
 
     def _try(self, way: int, reason: str) -> None:
         self._tasks[way].clear()
@@ -365,14 +379,15 @@ class ConcurrencyTuner:
         self._left_s = self._interval_s
 
 
-_TUNERS: Final = Lasting(ConcurrencyTuner)
+_TUNERS: Final = Lasting(lambda key: ConcurrencyTuner(key[0], is_asked_for=key[1]))
 
 
-def tuner_of(most: int, subjects: tuple[object, ...]) -> ConcurrencyTuner:
+def tuner_of(most: int, subjects: tuple[object, ...], *, is_asked_for: bool = False) -> ConcurrencyTuner:
     """Returns the tuner of what is called.
 
     Args:
         most: the number of workers.
+        is_asked_for: whether somebody asked for so many.
         subjects: what is called, or done: what is known is kept as long as the first of them to which anything can refer weakly.
     """
-    return _TUNERS.of(subjects, most)
+    return _TUNERS.of(subjects, (most, is_asked_for))

@@ -34,10 +34,17 @@ class TunedCalls:
         workers: what they are.
         name: of the operation.
         processes: what its workers wait for, where functions are called in processes.
+        is_asked_for: whether somebody asked for as many workers.
     """
 
     def __init__(
-        self, tuner: ConcurrencyTuner, workers: TunedWorkers, name: str, processes: Processes | None = None
+        self,
+        tuner: ConcurrencyTuner,
+        workers: TunedWorkers,
+        name: str,
+        processes: Processes | None = None,
+        *,
+        is_asked_for: bool = False,
     ) -> None:
         self._tuner = tuner
         self._name = name
@@ -45,7 +52,7 @@ class TunedCalls:
         if processes is not None:
             tuner.await_processes()
         self._most = workers.first  # as the tuner knows the workers, however many there are now
-        self._is_beside = False
+        self._is_beside = is_asked_for
         self.workers = workers
         reasons = "; ".join(filter(None, (tuner.reason, workers.reason)))
         self._note(f"as in an earlier run: {reasons}")

@@ -430,6 +430,23 @@ def test_python_code_of_two_workers_that_takes_turns_gains_nothing_however_short
     assert calls.now == 1
 
 
+def test_as_many_as_were_asked_for_run_until_they_are_slower_than_one_thread() -> None:
+    for beside_s, way in ((1.2e-3, 4), (4.8e-3, 1)):
+        calls = ConcurrencyTuner(4, is_asked_for=True)
+        seen = fed(calls, 1e-3, beside_s, 2000)
+        assert seen[:8] == [4] * 8
+        assert calls.now == way
+        assert seen.count(way) > 1000
+
+
+def test_one_thread_is_not_tried_where_calls_were_asked_for_that_wait() -> None:
+    calls = ConcurrencyTuner(4, is_asked_for=True)
+    for number in range(4000):
+        start_s = number // 4 * 5e-3
+        calls.observe(1, start_s, start_s + 5e-3, 4, 1e-4)
+        assert calls.now == 4
+
+
 def test_the_next_epoch_and_another_turn_go_on_with_what_was_learned() -> None:
     def function(x: int) -> int:
         return x
