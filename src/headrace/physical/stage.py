@@ -311,7 +311,7 @@ class Pace:
             self.size * self.GROWTH,
             self.limit,
         )
-        self.size = max(1, int(wanted))
+        self.size = max(1, round(wanted))
 
     def begin_like(self, before: Pace) -> None:
         """Begins with what another has learned of the same work, and half as much at once as that says: some come sooner so.
