@@ -10,8 +10,8 @@ from abc import ABC, abstractmethod
 from typing import ClassVar, Final
 
 from headrace.errors import HeadraceError, InvalidArgumentError
-from headrace.io.compression import ByteStream, checked_compression_type, open_stream
-from headrace.io.files import path_of
+from headrace.io.compression import ByteStream, checked_compression_type, compression_of, open_stream
+from headrace.io.files import path_of, read_file
 from headrace.io.reader import Chunk, RecordPosition
 
 __all__ = ["DEFAULT_BUFFER_BYTES", "MAX_RECORD_BYTES", "BufferedReader", "StreamReader"]
@@ -113,6 +113,16 @@ class BufferedReader(StreamReader):
         self._data = b""
         self._ended = ended  # nothing follows _data
         self._failure: HeadraceError | None = None  # what ended the file after _data
+
+    def read_whole(self) -> None:
+        """Reads a local file to its end in as few calls as can be, where it is not compressed; from its beginning, of one that is short.
+
+        Raises:
+            HeadraceError: it cannot be read.
+        """
+        kind = compression_of(self._path) if self._compression_type == "INFER" else self._compression_type
+        if not kind:
+            self._data, self._ended, self._was_opened = read_file(self._path), True, True
 
     def _read_on(self, left: bytes, offset: int) -> None:
         """Makes the buffer ``left``, and a buffer more or as much again; opens the file at ``offset`` first."""

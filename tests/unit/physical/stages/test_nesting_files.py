@@ -17,8 +17,7 @@ from tests.laws.elements import Failing
 from tests.laws.running import REFERENCE, Way, assert_same, history, resumed
 
 import headrace as hr
-from headrace.io import compression
-from headrace.io.files import open_at
+from headrace.io.files import open_at, read_file
 from headrace.physical.stages.nesting_turns import TurnsBlock
 
 WAYS = [Way(hr.Options(seed=3), block_sizes=(size,)) for size in (1000, 3, 1)]
@@ -154,11 +153,15 @@ def test_a_file_is_read_once_and_gives_what_it_gives_alone(
     alone = [str(record) for record in read(paths[0])]
     opened: list[str] = []
 
-    def counted(path: str, offset: int = 0) -> Any:
-        opened.append(path)
-        return open_at(path, offset)
+    def counted(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(path: str, *args: Any) -> Any:
+            opened.append(path)
+            return function(path, *args)
 
-    monkeypatch.setattr(compression, "open_at", counted)
+        return call
+
+    monkeypatch.setattr("headrace.io.compression.open_at", counted(open_at))
+    monkeypatch.setattr("headrace.io.stream_reader.read_file", counted(read_file))
     found = hr.Dataset.from_tensor_slices(paths).flat_map(
         lambda path: read(path).map(_itself) if is_called else read(path)
     )

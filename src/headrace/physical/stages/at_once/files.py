@@ -21,14 +21,15 @@ _BYTES_OF_A_RECORD: Final = 512
 
 @makes_at_once(Files)
 def _files(node: Files, _: Making, room: int) -> Pieces | None:
-    if len(node.paths) != 1 or node.skips or node.pieces is not None:
-        return None
-    if not room or not is_short(node.paths[0], min(MOST_BYTES, room * _BYTES_OF_A_RECORD)):
+    if not room or len(node.paths) != 1 or node.skips or node.pieces is not None:
         return None
     reader = node.open(0, _START)
     if not isinstance(reader, BufferedReader):  # which alone says with a record that it is the last
         return None
+    if not is_short(node.paths[0], min(MOST_BYTES, room * _BYTES_OF_A_RECORD)):
+        return None
     try:
+        reader.read_whole()
         chunk: Chunk | None = reader.read(room)
     except HeadraceError:  # which the stage tells, at its place
         return None
