@@ -56,3 +56,15 @@ def test_what_is_quicker_where_it_is_decides_nothing() -> None:
     with iter(hr.Dataset.range(1_000).map(lambda x: x + 1).batch(10)) as iterator:
         list(iterator)
         assert iterator.stats().decisions == ()
+
+
+def test_workers_that_were_asked_for_are_no_decision_and_that_they_are_not_used_is_one() -> None:
+    dataset = hr.Dataset.range(200).map(lambda x: x + 1, num_parallel_calls=3).batch(2, num_parallel_calls=3)
+    with iter(dataset) as iterator:
+        list(iterator)
+        assert not [one for one in iterator.stats().decisions if one.what == "workers"]
+    with running(dataset, Way(hr.Options(), block_sizes=(3,), concurrency=Restless)) as iterator:
+        list(iterator)
+        decided = [one for one in iterator.stats().decisions if one.what == "workers"]
+    first = {one.stage.split()[0]: (one.before, one.after) for one in reversed(decided)}
+    assert first == {"map": (3, 0), "batch": (3, 0)}

@@ -37,6 +37,7 @@ INSIDE: dict[str, Callable[[str], hr.Dataset]] = {
     "map": lambda path: hr.TextLineDataset(path).map(_not_seven),
     "batch": lambda path: hr.TextLineDataset(path).batch(2),
     "filter": lambda path: hr.TextLineDataset(path).filter(lambda line: line != "0"),
+    "skipped": lambda path: hr.TextLineDataset(path, on_error="skip"),
     "ignored": lambda path: hr.TextLineDataset(path).ignore_errors(),
     "numbers": lambda path: hr.CsvDataset(path, [0]),
     "records": lambda path: hr.FixedLengthRecordDataset(path, 2),

@@ -447,6 +447,19 @@ def test_one_thread_is_not_tried_where_calls_were_asked_for_that_wait() -> None:
         assert calls.now == 4
 
 
+def test_calls_that_were_asked_for_are_made_by_the_thread_that_reads_where_that_is_quicker() -> None:
+    callers: set[str] = set()
+
+    def call(x: int) -> int:
+        callers.add(threading.current_thread().name)
+        return x
+
+    ds = hr.Dataset.range(60).map(call, num_parallel_calls=3).batch(4, num_parallel_calls=3)
+    with running(ds, Way(hr.Options(), block_sizes=(5,), overlap=NeverAhead, concurrency=Alone)) as iterator:
+        assert len(list(iterator)) == 15
+    assert callers == {threading.current_thread().name}
+
+
 def test_the_next_epoch_and_another_turn_go_on_with_what_was_learned() -> None:
     def function(x: int) -> int:
         return x

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import headrace as hr
 from headrace.iterator import DatasetIterator
 from headrace.physical.run_policy import RunPolicy
+from headrace.physical.stages import nesting
 from headrace.physical.workers.reading_place import ReadingPlace, reading_place_of
+
+if TYPE_CHECKING:
+    import pytest
 
 SHORT_S, LONG_S = 1e-5, 1e-3
 
@@ -136,6 +144,25 @@ def test_datasets_that_are_read_here_are_opened_by_the_thread_that_wants_their_e
     with DatasetIterator(plan, policy=RunPolicy(reading_place=lambda _: _Here())) as iterator:
         assert len(list(iterator)) == 27
     assert openers == {threading.current_thread().name}
+
+
+def test_that_a_small_file_was_waited_for_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[float, float]] = []
+
+    class Place(_Here):
+        def took(self, seconds: float, waited_s: float = 0.0) -> None:
+            told.append((seconds, waited_s))
+
+    path = tmp_path / "lines.txt"
+    path.write_text("one\ntwo\n")
+    # A clock of the processor that stands still: all of the time is a wait.
+    monkeypatch.setattr(nesting, "time", SimpleNamespace(perf_counter=time.perf_counter, thread_time=lambda: 0.0))
+    ds = hr.Dataset.from_tensor_slices([str(path)] * 9)
+    plan = ds.interleave(hr.TextLineDataset, cycle_length=2, num_parallel_calls=2).__headrace_plan__()
+    with DatasetIterator(plan, policy=RunPolicy(reading_place=lambda _: Place())) as iterator:
+        assert len(list(iterator)) == 18
+    assert len(told) == 9
+    assert all(waited_s == seconds > 0 for seconds, waited_s in told)
 
 
 def test_a_dataset_that_takes_long_here_is_read_on_by_workers() -> None:

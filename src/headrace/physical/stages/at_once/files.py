@@ -21,7 +21,7 @@ _BYTES_OF_A_RECORD: Final = 512
 
 @makes_at_once(Files)
 def _files(node: Files, _: Making, room: int) -> Pieces | None:
-    if not room or len(node.paths) != 1 or node.skips or node.pieces is not None:
+    if not room or len(node.paths) != 1 or node.skips:
         return None
     reader = node.open(0, _START)
     if not isinstance(reader, BufferedReader):  # which alone says with a record that it is the last
