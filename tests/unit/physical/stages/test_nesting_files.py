@@ -83,6 +83,17 @@ def test_elements_failures_and_states_are_those_of_the_reference(
             assert_same(expected[count:], resumed(build(), state, REFERENCE if count % 2 else way, limit=LIMIT - count))
 
 
+@pytest.mark.parametrize("inside", sorted(INSIDE))
+def test_every_state_between_elements_of_good_files_is_gone_on_from(inside: str, tmp_path: Path) -> None:
+    paths = written([([b"0", b"3", b"5"], True)] * 4, tmp_path)[:3]
+    ds = hr.Dataset.from_tensor_slices(paths).interleave(INSIDE[inside], cycle_length=2)
+    expected, states = history(ds, WAYS[0], limit=LIMIT)
+    assert len(states) > 3
+    for count, state in enumerate(states):
+        assert_same(expected[count:], resumed(ds, state, REFERENCE, limit=LIMIT))
+        assert_same(expected[count:], resumed(ds, state, WAYS[0], limit=LIMIT))
+
+
 @pytest.mark.parametrize("inside", ["lines", "numbers", "records"])
 @pytest.mark.parametrize("cycle", [1, 8])
 def test_many_are_taken_in_one_block(inside: str, cycle: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
