@@ -43,8 +43,8 @@ class Grouping(DatasetMixin):
         Args:
             batch_size: how many elements a batch has.
             drop_remainder: whether a last batch with fewer elements is dropped.
-            num_parallel_calls: how many batches may be made at once in the pipeline's workers; ``hr.AUTOTUNE``
-                takes what is measured to pay. It pays where copying is the work: large elements, or a shuffle over arrays.
+            num_parallel_calls: how many batches may be made at once in the pipeline's workers, unless that is measured to be no quicker;
+                ``hr.AUTOTUNE`` takes what is measured to pay. It pays where copying is the work: large elements, or a shuffle over arrays.
             deterministic: accepted as in tf.data, and ignored: batches always come in order.
             name: what the operation is called in messages and statistics.
 

@@ -110,9 +110,8 @@ class ConcurrencyTuner:
         self._again_s: float | None = None  # what it took in workers, while these are
         self._in_processes = self._awaits_processes = False
         self._interval_s = _FIRST_INTERVAL_S
-        self._left_s = (
-            0.0 if is_asked_for else _FIRST_INTERVAL_S
-        )  # work until the other way is tried, if that is little beside it
+        # Work until the other way is tried, if that is little beside it.
+        self._left_s = 0.0 if is_asked_for else _FIRST_INTERVAL_S
 
     @property
     def is_trying(self) -> bool:
