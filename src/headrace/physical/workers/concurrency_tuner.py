@@ -25,6 +25,7 @@ from headrace.observe.tables import duration
 from headrace.physical.workers.lasting import Lasting
 from headrace.physical.workers.task_figures import Task, covered_s, ended_rounds, left_s, made, together_s, whole_rounds
 from headrace.physical.workers.trial_budget import TrialBudget, odds_of
+from headrace.physical.workers.trial_interval import TrialInterval
 
 __all__ = ["ConcurrencyTuner", "tuner_of"]
 
@@ -37,11 +38,6 @@ _GROWTH: Final = 4
 _SLOW_S: Final = 2e-2
 # What takes so long an element goes to the workers at once; what takes less, once an experiment is little beside the work.
 _LONG_S: Final = 1e-3
-# Work until the other way is tried again, however it comes. Each time that nothing has changed workers are left alone four times as long,
-# and one thread twice: it is the answer that a busy machine gives to what would have workers on a free one.
-_FIRST_INTERVAL_S: Final = 0.25
-_LAST_INTERVAL_S: Final = 16.0
-_GROWTH_OF_INTERVALS: Final = {True: 4, False: 2}  # of workers or not
 # What is made alone is thought about when it took so long, as to think takes some microseconds; what takes long, and how many cheap
 # elements may be made at once, at once.
 _THOUGHT_S: Final = 4e-3
@@ -109,9 +105,7 @@ class ConcurrencyTuner:
         self._confirms_s: float | None = None  # what an element took alone, while that is looked at once more
         self._again_s: float | None = None  # what it took in workers, while these are
         self._in_processes = self._awaits_processes = False
-        self._interval_s = _FIRST_INTERVAL_S
-        # Work until the other way is tried, if that is little beside it.
-        self._left_s = 0.0 if is_asked_for else _FIRST_INTERVAL_S
+        self._interval = TrialInterval(at_once=is_asked_for)
 
     @property
     def is_trying(self) -> bool:
@@ -183,8 +177,8 @@ class ConcurrencyTuner:
             if len(tasks) > _TOLD_BY * beside:
                 tasks.popleft()
             self._budget.worked(seconds / beside)
-            self._left_s -= seconds / beside
-            if self._left_s <= 0 and self._affords():
+            self._interval.worked(seconds / beside)
+            if self._interval.is_over and self._affords():
                 self._look()
         elif self._settled is None and beside == 1 and self._confirms_s is None:
             self._begin(elements, seconds)
@@ -312,8 +306,8 @@ class ConcurrencyTuner:
 
     def _is_far_better(self) -> bool:
         """Returns whether workers take so little beside what an element took alone that it need not be tried again yet."""
-        tried_soon = self._interval_s < _LAST_INTERVAL_S  # at last it is, as elements may be others by then
-        return tried_soon and bool(self._tasks[1]) and _FAR * self._beside_s() < self._alone_s()
+        # At last it is, as elements may be others by then.
+        return not self._interval.is_longest and bool(self._tasks[1]) and _FAR * self._beside_s() < self._alone_s()
 
     def _alone_s(self) -> float:
         """Returns what an element takes alone, until it is where workers put it: before they were tried, or after, whichever was less."""
@@ -371,11 +365,8 @@ class ConcurrencyTuner:
         return whole_rounds(tasks)
 
     def _settle(self, better: int) -> None:
-        is_same = better == self._settled
-        growth = _GROWTH_OF_INTERVALS[better != 1]
-        self._interval_s = min(growth * self._interval_s, _LAST_INTERVAL_S) if is_same else _FIRST_INTERVAL_S
+        self._interval.begin(has_workers=better != 1, is_same=better == self._settled)
         self.now = self._settled = better
-        self._left_s = self._interval_s
 
 
 _TUNERS: Final = Lasting(lambda key: ConcurrencyTuner(key[0], is_asked_for=key[1]))
