@@ -103,6 +103,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         faulthandler.dump_traceback_later(ENDING_LIMIT_S, file=session.config.stash[_STDERR], exit=True)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def what_others_have_imported_stays() -> None:
+    """Has a collection not go through what the tests before these have imported and kept, as torch and TensorFlow, over and over."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def nobody_goes_on_counting() -> Iterator[None]:
     """Ends what a test began that asked for metrics: they are counted until the process ends."""

@@ -137,8 +137,25 @@ class Beside(Alone):
         self.now = most
 
 
+class OneWorker(Alone):
+    """Has what was asked for made one after the other by a worker, and the rest as ``Alone`` does."""
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether the thread that reads makes it: no."""
+        return False
+
+
 class Restless(ConcurrencyTuner):
-    """Changes to the other way after each task, which is as large as was asked for, or small as those of an experiment."""
+    """Changes to the other way after each task, which is as large as was asked for, or small as those of an experiment.
+
+    Of what was asked for the other way is the thread that reads and one worker, by turns.
+    """
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether the thread that reads makes it: every other time."""
+        return self._long_ones % 4 < 2
 
     def observe(
         self, elements: int, start_s: float, end_s: float, beside: int, cpu_s: float = 0.0, placing_s: float = 0.0
@@ -185,7 +202,7 @@ class Deeper(DepthTuner):
         self.blocks += 1
 
 
-CONCURRENCIES = (ConcurrencyTuner, Alone, Beside, Restless)
+CONCURRENCIES = (ConcurrencyTuner, Alone, OneWorker, Beside, Restless)
 OVERLAPS = (OverlapTuner, NeverAhead, AlwaysAhead, Alternating)
 REFERENCE = Way(hr.Options(executor="inline", optimize=False, seed=7))
 

@@ -48,10 +48,12 @@ class Elementwise(DatasetMixin):
             map_func: called with the element; a tuple is unpacked into arguments. A list that it returns is a
                 tuple, as in tf.data. It may return the same array again and again, filled anew: what it may still hold is copied.
             num_parallel_calls: how many calls may run at once in the pipeline's workers, whatever other maps
-                do, and counted together if the pipeline reads it twice. Where they hold each other up, at Python's lock, and are measured to be
-                no quicker than one after the other, the thread that reads calls it, until it is measured again: a call must not wait for another one. ``hr.AUTOTUNE`` takes what is
-                measured to pay: none, for what is cheap; one for each core that this process may use; and up to 64 where calls wait
-                for a disk or a network. ``stats().decisions`` tells. None calls it in the thread that reads. In a dataset that a
+                do, and counted together if the pipeline reads it twice. Where they hold each other up, at Python's lock, and are
+                measured to be no quicker than one after the other, there is one at a time until it is measured again: in a worker, or,
+                of less than two microseconds, in the thread that reads. Where such a call does not come back for a quarter of a
+                second, all others go on: it may wait for them. ``hr.AUTOTUNE`` takes what is measured to pay: none, for what is cheap;
+                one for each core that this process may use; and up to 64 where calls wait for a disk or a network; there a call must
+                not wait for another one. ``stats().decisions`` tells. None calls it in the thread that reads. In a dataset that a
                 function of ``interleave`` or ``flat_map`` opens, there is one call at a time.
             deterministic: False delivers elements in the order in which they are done.
             synchronous: as in tf.data: True says that the function is called in the thread that reads, which is so

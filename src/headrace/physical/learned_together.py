@@ -10,6 +10,7 @@ from headrace.machine import current_share
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.stage import Pace
+from headrace.physical.workers.asked_calls import AskedCalls
 from headrace.physical.workers.calls_tuner import CallsTuner, FixedCalls, calls_of
 from headrace.physical.workers.concurrency_tuner import tuner_of
 from headrace.physical.workers.gates import Gate
@@ -70,8 +71,11 @@ def tuned_calls(
             if is_asked_for
             else tuned_workers(context, gate, meter, subjects, most=gate.calls if elsewhere else gate.most)
         )
-        processes = context.elsewhere if elsewhere else None
-        made = TunedCalls(tuner, workers, meter.name, processes, is_asked_for=is_asked_for)
+        made = (
+            AskedCalls(tuner, workers, meter.name)
+            if is_asked_for
+            else TunedCalls(tuner, workers, meter.name, context.elsewhere if elsewhere else None)
+        )
         tuned = context.learned.setdefault(key, made)
     return tuned
 

@@ -244,7 +244,7 @@ class _Patience:
 
 
 class FixedCalls(CallsTuner):
-    """As many as were asked for."""
+    """As many as were asked for, or as few as others decide."""
 
     def judge(self, figures: CallsFigures) -> None:
         """Changes nothing."""

@@ -1,11 +1,11 @@
 """How many calls of an operation run at once, where that is left to headrace: one for each worker, or one.
 
-Threads that need Python's lock most of the time only hand it to and fro, and a hand-over costs more than to read a small
-file. No figure of one task tells that from waiting for a disk, where more threads are better: so both ways are measured,
-what an element takes alone and what it takes beside others, and now and then again. It begins in the thread that reads; what
-takes long goes to the workers after the first element. Where somebody asked for so many calls, it begins in workers. What is cheap is tried there when there was so much of it that the
-experiment is a small part (``TrialBudget``), so that an epoch of few cheap elements wakes nobody; of calls that are so short that they
-cannot let the lock go, a far smaller one.
+Threads that need Python's lock most of the time only hand it to and fro, and a hand-over costs more than to read a small file. No
+figure of one task tells that from waiting for a disk, where more threads are better: so both ways are measured, what an element takes
+alone and what it takes beside others, and now and then again. It begins in the thread that reads; what takes long goes to the workers
+after the first element. Where somebody asked for so many calls, it begins in workers, and one is a worker as well (``AskedCalls``).
+What is cheap is tried there when there was so much of it that the experiment is a small part (``TrialBudget``), so that an epoch of
+few cheap elements wakes nobody; of calls that are so short that they cannot let the lock go, a far smaller one.
 
 Workers that have more than one processor at once do what one thread cannot: where the processor's clock says so, they stay, and
 where they seem to gain nothing all the same, as their memory is new or others use the machine, they are tried for longer. What they
@@ -18,12 +18,24 @@ Several threads may use one tuner; what they spoil for each other is an average.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from typing import Final
 
 from headrace.observe.tables import duration
 from headrace.physical.workers.lasting import Lasting
-from headrace.physical.workers.task_figures import Task, covered_s, ended_rounds, left_s, made, together_s, whole_rounds
+from headrace.physical.workers.task_figures import (
+    Task,
+    covered_s,
+    ended_rounds,
+    left_s,
+    made,
+    quickest_s,
+    share_of,
+    slowest_s,
+    together_s,
+    whole_rounds,
+)
 from headrace.physical.workers.trial_budget import TrialBudget, odds_of
 from headrace.physical.workers.trial_interval import TrialInterval
 
@@ -45,6 +57,8 @@ _THOUGHT_S: Final = 4e-3
 _TOLD_BY: Final = 4
 _TRIED_BY: Final = 2
 _ALONE_S: Final = _TOLD_BY * _MEASURABLE_S  # what cheap elements are tried for alone
+# What takes less an element in workers costs more to hand over than to make, and waits for no other thread, which takes longer.
+_QUICK_S: Final = 2e-6
 # What takes so long an element is tried in tasks as long as they will be, and in so many, of which the second half counts: the first are
 # slow, as a worker's thread and its memory are new, and a few say little of the others.
 _HEAVY_S: Final = 1e-4
@@ -115,10 +129,12 @@ class ConcurrencyTuner:
     @property
     def is_heavy(self) -> bool:
         """Whether an experiment has tasks as they will be: of elements that take long, or on which processes begin with an import."""
-        tasks = self._tasks[1]
-        return self._in_processes or (
-            bool(tasks) and min((end_s - start_s) / made for start_s, end_s, made, *_ in tasks) > _HEAVY_S
-        )
+        return self._in_processes or quickest_s(self._tasks[1]) > _HEAVY_S
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether calls come back from workers sooner than any could that waits for another thread, and hardly later than they are handed over."""
+        return self.elements_a_call < math.inf and self._element_s(self._most) < _QUICK_S
 
     @property
     def most_here(self) -> int | None:
@@ -202,7 +218,8 @@ class ConcurrencyTuner:
         """
         tasks = self._tasks[way]
         if way == 1:
-            fewest = _TOLD_BY if self._is_cheap() else 1
+            # Of what takes less than a millisecond lately, by itself.
+            fewest = _TOLD_BY if any(end_s - start_s <= _LONG_S * made for start_s, end_s, made, *_ in tasks) else 1
             return len(tasks) >= fewest and together_s(tasks) >= fewest * _MEASURABLE_S
         if len(tasks) < _TRIED_BY * way or together_s(tasks) + left_s(tasks) < way * _MEASURABLE_S:
             return False
@@ -236,7 +253,7 @@ class ConcurrencyTuner:
 
     def _affords(self) -> bool:
         """Returns whether an experiment is little beside the work; what takes long loses little by it, or has told what it loses."""
-        trial_s = self._trial_s if self.now == 1 else _ALONE_S
+        trial_s = self._trial_s if self.now == 1 else 0.0 if self.is_quick else _ALONE_S
         return self._budget.affords(0.0 if self.is_heavy else trial_s, self._odds())
 
     def _odds(self) -> float:
@@ -245,21 +262,25 @@ class ConcurrencyTuner:
 
     def _look(self) -> None:
         """Tries the other way, where something can be gained by it."""
-        if self.now == 1 and self._share() < _LEAST_SHARE:
-            self._settle(1)
-        elif self.now != 1 and (self._slowest_s() > _SLOW_S or self._pays_plainly()):
-            self._settle(self._most)
-        else:
-            way = self._most if self.now == 1 else 1
-            took = (
-                f"an element takes {duration(self._element_s(self.now))} {'alone' if self.now == 1 else 'in workers'}"
-            )
-            self._try(way, f"a trial: {took}")
+        if self._needs_no_trial():
+            self._settle(self.now)
+            return
+        way, where = (self._most, "alone") if self.now == 1 else (1, "in workers")
+        self._try(way, f"a trial: an element takes {duration(self._element_s(self.now))} {where}")
 
-    def _pays_plainly(self) -> bool:
-        """Returns whether one thread need not be tried again: workers compute beside each other, or wait, perhaps for each other, as somebody may have meant."""
+    def _needs_no_trial(self) -> bool:
+        """Returns whether the other way would gain nothing: as there is nothing to gain, as it was far slower, or as workers do what one could not.
+
+        Those that were asked for may wait for each other, as somebody may have meant; an element that takes long for one of them is no
+        loss, as the others go on if need be.
+        """
+        if self.now == 1:
+            return share_of(self._tasks[1]) < _LEAST_SHARE or (self._is_asked_for and self._is_far_better(1))
         at_once = self._at_once()
-        return at_once > _AT_ONCE or (self._is_asked_for and at_once < _IDLE) or self._is_far_better()
+        if self._is_asked_for and (at_once < _IDLE or self._element_s(self._most) > _SLOW_S):
+            return True
+        is_slow = not self._is_asked_for and slowest_s(self._tasks[self._most]) > _SLOW_S
+        return is_slow or at_once > _AT_ONCE or self._is_far_better(self._most)
 
     def _try(self, way: int, reason: str) -> None:
         self._tasks[way].clear()
@@ -280,7 +301,7 @@ class ConcurrencyTuner:
             self._tasks[self.now] = deque(ended_rounds([*self._tasks[self.now]], self.now))
         alone_s, beside_s = self._alone_s(), self._beside_s()
         found = f"an element takes {duration(alone_s)} alone, and {duration(beside_s)} in workers"
-        is_better, is_slow = self._is_better(), self._slowest_s() > _SLOW_S
+        is_better, is_slow = self._is_better(), slowest_s(self._tasks[self.now]) > _SLOW_S
         is_second = self._again_s is not None
         if is_better and self.now != 1 and not is_slow and not is_second and self._at_once() < _AT_ONCE:
             self._confirms_s = self._element_s(1)
@@ -304,10 +325,12 @@ class ConcurrencyTuner:
         cpu_s = sum(task[3] for task in tasks)
         return self.is_heavy and self._at_once() < _WAIT and cpu_s < _WAITS * together_s(tasks)
 
-    def _is_far_better(self) -> bool:
-        """Returns whether workers take so little beside what an element took alone that it need not be tried again yet."""
-        # At last it is, as elements may be others by then.
-        return not self._interval.is_longest and bool(self._tasks[1]) and _FAR * self._beside_s() < self._alone_s()
+    def _is_far_better(self, way: int) -> bool:
+        """Returns whether the other way took so long beside this one that it need not be tried yet; at last it is, as elements change."""
+        if self._interval.is_longest or not self._tasks[1] or not self._tasks[self._most]:
+            return False
+        alone_s, beside_s = self._alone_s(), self._beside_s()
+        return _FAR * alone_s < beside_s if way == 1 else _FAR * beside_s < alone_s
 
     def _alone_s(self) -> float:
         """Returns what an element takes alone, until it is where workers put it: before they were tried, or after, whichever was less."""
@@ -333,20 +356,6 @@ class ConcurrencyTuner:
         took_s = covered_s(tried) + left_s(tried)
         return max(0.0, took_s - alone_s * made(tried)) if self.is_heavy else took_s
 
-    def _share(self) -> float:
-        """Returns what part of the time is spent on this alone: so much workers can hide at most."""
-        tasks = self._tasks[1]
-        whole_s = tasks[-1][1] - tasks[0][1]
-        return together_s([*tasks][1:]) / whole_s if whole_s > 0 else 1.0
-
-    def _slowest_s(self) -> float:
-        """Returns what an element takes lately, by itself."""
-        return max(((end_s - start_s) / made for start_s, end_s, made, *_ in self._tasks[self.now]), default=0.0)
-
-    def _is_cheap(self) -> bool:
-        """Returns whether an element takes less than a millisecond lately, by itself."""
-        return any(end_s - start_s <= _LONG_S * made for start_s, end_s, made, *_ in self._tasks[self.now])
-
     def _element_s(self, way: int) -> float:
         """Returns how long it takes until one element more is there."""
         tasks = self._counted(way)
@@ -363,6 +372,14 @@ class ConcurrencyTuner:
             half_s = sorted(task[0] for task in tasks)[len(tasks) // 2]
             tasks = [task for task in tasks if task[0] >= half_s]  # those that began together, all or none
         return whole_rounds(tasks)
+
+    def gives_up(self, seconds: float) -> None:
+        """Has workers go on, as nothing came for so long of one call at a time."""
+        self._budget.tried(seconds)
+        self._confirms_s = self._again_s = None
+        self.reason = f"nothing came for {duration(seconds)} of one call at a time, which may wait for others"
+        self._settle(self._most)
+        self._interval.lengthen()
 
     def _settle(self, better: int) -> None:
         self._interval.begin(has_workers=better != 1, is_same=better == self._settled)

@@ -294,6 +294,8 @@ class ParallelStage(Stage):
             if not self._done.is_closed:
                 self._done.fail(error)
             return
+        if self._tuner is not None:
+            self._tuner.ended()
         self._done.put_nowait(task)
 
     @since("start")
@@ -323,14 +325,15 @@ class ParallelStage(Stage):
         is_short = self._is_short()
         is_starved = self._window.running < self._gate.calls and len(self._window) >= self._most_tasks
         start = time.perf_counter()
-        task = self._done.get()
+        task = self._done.get() if self._tuner is None else self._tuner.taken(self._done)
         seconds = time.perf_counter() - start
         self.waited(seconds)
         if is_short:
             self.meter.count_short(seconds)
         if self._tuner is not None:
             self._tuner.workers.waited(seconds, is_starved=is_starved)
-        self._account(task)
+        if task is not None:
+            self._account(task)
 
     def _account(self, task: Task) -> None:
         self._window.end(task)

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-__all__ = ["Task", "covered_s", "ended_rounds", "left_s", "made", "together_s", "whole_rounds"]
+__all__ = [
+    "Task",
+    "covered_s",
+    "ended_rounds",
+    "left_s",
+    "made",
+    "quickest_s",
+    "share_of",
+    "slowest_s",
+    "together_s",
+    "whole_rounds",
+]
 
 # From when to when, how many elements, with a processor for how long, and of that to place them.
 Task: TypeAlias = tuple[float, float, int, float, float]
@@ -25,6 +36,22 @@ def left_s(tasks: Iterable[Task]) -> float:
 def made(tasks: Iterable[Task]) -> int:
     """Returns how many elements tasks made."""
     return sum(elements for _, _, elements, *_ in tasks)
+
+
+def quickest_s(tasks: Iterable[Task]) -> float:
+    """Returns what an element takes, by itself, in the task in which it takes the shortest time."""
+    return min(((end_s - start_s) / elements for start_s, end_s, elements, *_ in tasks), default=0.0)
+
+
+def slowest_s(tasks: Iterable[Task]) -> float:
+    """Returns what an element takes, by itself, in the task in which it takes longest."""
+    return max(((end_s - start_s) / elements for start_s, end_s, elements, *_ in tasks), default=0.0)
+
+
+def share_of(tasks: Sequence[Task]) -> float:
+    """Returns what part of the time is spent on tasks that run one after the other."""
+    whole_s = tasks[-1][1] - tasks[0][1]
+    return together_s([*tasks][1:]) / whole_s if whole_s > 0 else 1.0
 
 
 def whole_rounds(tasks: list[Task]) -> list[Task]:

@@ -20,11 +20,12 @@ class TrialInterval:
         at_once: whether it is tried as soon as that is little beside the work.
     """
 
-    __slots__ = ("_interval_s", "_left_s")
+    __slots__ = ("_interval_s", "_left_s", "_longer_s")
 
     def __init__(self, *, at_once: bool) -> None:
         self._interval_s = _FIRST_S
         self._left_s = 0.0 if at_once else _FIRST_S
+        self._longer_s = _LAST_S
 
     @property
     def is_over(self) -> bool:
@@ -44,3 +45,8 @@ class TrialInterval:
         """Begins anew, as a way was found better: that with workers or not, the same as before or not."""
         self._interval_s = min(_GROWTH[has_workers] * self._interval_s, _LAST_S) if is_same else _FIRST_S
         self._left_s = self._interval_s
+
+    def lengthen(self) -> None:
+        """Begins anew, as the other way did not end by itself: longer than all others, and ever longer."""
+        self._longer_s *= _GROWTH[True]
+        self._left_s = self._longer_s

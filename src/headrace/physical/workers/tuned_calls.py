@@ -9,12 +9,15 @@ itself; then both ways are measured.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
 from headrace.physical.workers.tuned_workers import TunedWorkers
+from headrace.queues.channel import Channel
 
 __all__ = ["TunedCalls"]
+
+T = TypeVar("T")
 
 
 class Processes(Protocol):
@@ -34,7 +37,6 @@ class TunedCalls:
         workers: what they are.
         name: of the operation.
         processes: what its workers wait for, where functions are called in processes.
-        is_asked_for: whether somebody asked for as many workers.
     """
 
     def __init__(
@@ -43,8 +45,6 @@ class TunedCalls:
         workers: TunedWorkers,
         name: str,
         processes: Processes | None = None,
-        *,
-        is_asked_for: bool = False,
     ) -> None:
         self._tuner = tuner
         self._name = name
@@ -52,7 +52,7 @@ class TunedCalls:
         if processes is not None:
             tuner.await_processes()
         self._most = workers.first  # as the tuner knows the workers, however many there are now
-        self._is_beside = is_asked_for
+        self._is_beside = False
         self.workers = workers
         reasons = "; ".join(filter(None, (tuner.reason, workers.reason)))
         self._note(f"as in an earlier run: {reasons}")
@@ -100,6 +100,13 @@ class TunedCalls:
         self.workers.made(elements, start_s, seconds, cpu_s)
         if not self.workers.wait_beside_each_other:
             self.observe(elements, start_s, start_s + seconds, self._most, cpu_s, placing_s)
+
+    def ended(self) -> None:
+        """Notes that a worker has ended a task; safe from any thread."""
+
+    def taken(self, done: Channel[T]) -> T | None:
+        """Waits for what a worker has made; None where more of them are to be given something."""
+        return done.get()
 
     def _note(self, reason: str) -> None:
         """Notes whether it has workers from now on, and why."""

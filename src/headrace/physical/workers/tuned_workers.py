@@ -71,6 +71,13 @@ class TunedWorkers:
         """How many tasks may be under way."""
         return self._tuner.window
 
+    def limit(self, calls: int) -> None:
+        """Has so many calls run at once."""
+        with self._looking:
+            self._tuner.calls = self._tuner.decided = self._told_calls = calls
+            if calls != self._gate.calls:
+                self._gate.resize(calls)
+
     def begin(self) -> None:
         """Notes that the workers have nothing to do until they are given something."""
         self._span = self._begun()

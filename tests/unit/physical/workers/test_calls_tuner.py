@@ -16,7 +16,7 @@ import headrace as hr
 from headrace.analysis.calls import MOST_CALLS, CallsFigures, by_cores, by_idle_cores, by_need
 from headrace.iterator import DatasetIterator
 from headrace.physical.run_policy import RunPolicy
-from headrace.physical.workers.calls_tuner import CallsTuner, calls_of
+from headrace.physical.workers.calls_tuner import CallsTuner, FixedCalls, calls_of
 
 
 @dataclasses.dataclass
@@ -79,6 +79,22 @@ def played(world: World, looks: int = 40, tuner: CallsTuner | None = None) -> tu
         seen.append(tuner.calls)
         tuner.judge(world.figures(tuner))
     return tuner, seen
+
+
+WORLDS = [
+    World(0.02),
+    World(0.02, 0.02),
+    World(0.02, wanted=1.0),
+    World(0.02, 0.02, best=1, held_up=0.5),
+    World(0.02, tail=9),
+]
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_as_many_calls_as_were_asked_for_stay_as_many(world: World) -> None:
+    tuner, seen = played(world, 80, FixedCalls(3))
+    assert set(seen) == {3}
+    assert (tuner.decided, tuner.window) == (3, 6)
 
 
 @given(st.floats(0.005, 0.5))

@@ -447,6 +447,26 @@ def test_one_thread_is_not_tried_where_calls_were_asked_for_that_wait() -> None:
         assert calls.now == 4
 
 
+def test_one_call_at_a_time_that_did_not_come_back_is_not_tried_again_for_ever_longer() -> None:
+    calls, intervals, round_s = ConcurrencyTuner(4, is_asked_for=True), [], 4.8e-2
+    now_s = 0.0
+    for _ in range(3):
+        calls.gives_up(0.25)
+        begun_s = now_s
+        while calls.now == 4:
+            fed(calls, 1e-3, 4.8e-3, 4, from_s=now_s)
+            now_s += round_s
+        intervals.append(round((now_s - begun_s) / 16))
+    assert intervals == [4, 16, 64]
+
+
+def test_one_at_a_time_that_was_far_quicker_stays_until_it_is_slower() -> None:
+    calls = ConcurrencyTuner(4, is_asked_for=True)
+    fed(calls, 1e-3, 1.2e-2, 400)
+    assert set(fed(calls, 1e-3, 1.2e-2, 800, from_s=100.0)) == {1}
+    assert 4 in fed(calls, 2e-3, 1.2e-2, 800, from_s=200.0)
+
+
 def test_calls_that_were_asked_for_are_made_by_the_thread_that_reads_where_that_is_quicker() -> None:
     callers: set[str] = set()
 
