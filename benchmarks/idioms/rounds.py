@@ -110,10 +110,10 @@ class Processes:
 def run_rounds(
     cases: Iterable[Case], settings: Settings, report: Callable[[Measured], None], pace: Pace
 ) -> list[Measured]:
-    """Measure case after case, and again those for which the machine was slow."""
+    """Measure case after case, and again those for which the machine was slow; Ctrl-C ends the second, and keeps what there is."""
     processes = Processes(settings.clock)
     found: dict[str, Measured] = {}
-    asked = list(cases)
+    asked = cases = list(cases)
     try:
         for _ in range(1 + TIMES_AGAIN):
             for case in asked:
@@ -121,6 +121,9 @@ def run_rounds(
                 report(measured)
                 found[case.name] = min(measured, found.get(case.name, measured), key=_lap_s)
             asked = [one.case for one in found.values() if pace.is_slow(one.lap_s)]
+    except KeyboardInterrupt:
+        if any(case.name not in found for case in cases):
+            raise
     finally:
         processes.close()
     pace.laps_s = [one.lap_s for one in found.values()]
