@@ -187,3 +187,14 @@ def test_a_call_is_given_up_only_where_nothing_came_at_all() -> None:
         assert calls.taken(done) is None
     assert done.waits == 2
     assert tuner.now == gate.calls == CALLS
+
+
+def test_operations_that_share_their_turns_all_go_on_when_one_of_them_is_given_up() -> None:
+    calls, gate, _ = asked(tuner := Listening())
+    beside = AskedCalls(Listening(), calls.workers, "another map")  # whose calls are to run at once
+    tuner.decided = 1
+    calls.made(1, time.perf_counter(), 1.0, 0.5, 0.0)
+    assert gate.calls == 1
+    with mock.patch.object(asked_calls, "_PATIENCE_S", 0.0):
+        assert beside.taken(Empty()) is None
+    assert gate.calls == CALLS

@@ -8,6 +8,7 @@ import threading
 import time
 
 import numpy as np
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.laws.elements import fail_on
@@ -465,6 +466,19 @@ def test_one_at_a_time_that_was_far_quicker_stays_until_it_is_slower() -> None:
     fed(calls, 1e-3, 1.2e-2, 400)
     assert set(fed(calls, 1e-3, 1.2e-2, 800, from_s=100.0)) == {1}
     assert 4 in fed(calls, 2e-3, 1.2e-2, 800, from_s=200.0)
+
+
+@pytest.mark.parametrize(
+    ("element_s", "elements_a_call", "is_quick"), [(4e-6, 1, True), (4e-6, math.inf, False), (4e-5, 1, False)]
+)
+def test_what_is_quicker_made_than_handed_over_is_tried_alone_soon(
+    element_s: float, elements_a_call: float, is_quick: bool
+) -> None:
+    calls = ConcurrencyTuner(4, is_asked_for=True)
+    calls.elements_a_call = elements_a_call
+    seen = fed(calls, element_s / 8, element_s, 80, elements=round(4e-3 / element_s))
+    assert calls.is_quick is is_quick
+    assert (1 in seen) is is_quick  # after 80 ms of work, of which a look would take too much if it gained nothing
 
 
 def test_calls_that_were_asked_for_are_made_by_the_thread_that_reads_where_that_is_quicker() -> None:
