@@ -17,6 +17,7 @@ import gc
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Iterator
 
 import pytest
@@ -106,7 +107,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.fixture(autouse=True, scope="module")
 def what_others_have_imported_stays() -> None:
     """Has a collection not go through what the tests before these have imported and kept, as torch and TensorFlow, over and over."""
-    gc.collect()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what a test before left open: that is no fault of this one
+        gc.collect()
     gc.freeze()
 
 

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import threading
 import time
+from multiprocessing import resource_tracker
 from pathlib import Path
 
 __all__ = ["descriptors", "held", "join_threads", "mapped"]
@@ -50,7 +51,9 @@ def _child_processes() -> set[str]:
         listed = [path.read_text() for path in Path("/proc/self/task").glob("*/children")]
     except OSError:  # a thread ended between the listing and the reading
         return _child_processes()
-    pids = " ".join(listed).split() or [str(process.pid) for process in multiprocessing.active_children()]
+    pids = {*" ".join(listed).split()} or {str(process.pid) for process in multiprocessing.active_children()}
+    # One that has just been started has no command yet; of another process's, which a fork inherits, the command tells.
+    pids.discard(str(resource_tracker._resource_tracker._pid))  # type: ignore[attr-defined]  # nothing else says so
     return {
         f"process {pid} ({_command(pid)})" for pid in pids if "multiprocessing.resource_tracker" not in _command(pid)
     }
