@@ -198,3 +198,13 @@ def test_operations_that_share_their_turns_all_go_on_when_one_of_them_is_given_u
     with mock.patch.object(asked_calls, "_PATIENCE_S", 0.0):
         assert beside.taken(Empty()) is None
     assert gate.calls == CALLS
+    calls.made(1, time.perf_counter(), 1.0, 0.5, 0.0)
+    assert tuner.told[1:] == []  # it was made beside others
+
+
+def test_each_task_says_in_its_worker_that_it_has_ended() -> None:
+    ds = hr.Dataset.range(10).map(lambda x: x, num_parallel_calls=CALLS)
+    way = Way(hr.Options(), block_sizes=(1,), concurrency=OneWorker)
+    with mock.patch.object(AskedCalls, "ended") as ended, running(ds, way) as iterator:
+        assert list(iterator) == list(range(10))
+    assert ended.call_count == 10
