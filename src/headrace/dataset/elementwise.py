@@ -51,7 +51,8 @@ class Elementwise(DatasetMixin):
                 do, and counted together if the pipeline reads it twice. Where they hold each other up, at Python's lock, and are
                 measured to be no quicker than one after the other, there is one at a time until it is measured again: in a worker, or,
                 of less than two microseconds, in the thread that reads. Where such a call does not come back for a quarter of a
-                second, all others go on: it may wait for them. ``hr.AUTOTUNE`` takes what is measured to pay: none, for what is cheap;
+                second, all others go on: it may wait for them, but at the end, where there are fewer. ``hr.AUTOTUNE`` takes what is
+                measured to pay: none, for what is cheap;
                 one for each core that this process may use; and up to 64 where calls wait for a disk or a network; there a call must
                 not wait for another one. ``stats().decisions`` tells. None calls it in the thread that reads. In a dataset that a
                 function of ``interleave`` or ``flat_map`` opens, there is one call at a time.
