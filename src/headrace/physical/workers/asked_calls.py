@@ -74,13 +74,18 @@ class AskedCalls(TunedCalls):
 
     def _note(self, reason: str) -> None:
         """Has as many calls as were decided on, and notes why."""
-        before = self._calls
-        calls = (
-            self._most if self._tuner.now != 1 else before if before != self._most else 0 if self._tuner.is_quick else 1
-        )
+        before, calls = self._calls, self._wanted()
         if calls != before:
             self._calls = calls
             self._since_s = self._ended_s = time.perf_counter()
             self.workers.limit(calls or self._most)
             self.workers.begin()
             self.workers.note(before, calls, reason, self._name)
+
+    def _wanted(self) -> int:
+        """Returns how many are to run at once in workers from now on."""
+        if self._tuner.now != 1:
+            return self._most
+        if self._calls != self._most:  # one at a time stays where it is
+            return self._calls
+        return 0 if self._tuner.is_quick else 1
