@@ -21,8 +21,8 @@ from headrace.iterator import DatasetIterator
 from headrace.optimize.rules import RULES
 from headrace.physical.budget import Budget
 from headrace.physical.loop_policy import LoopPolicy
+from headrace.physical.pace import Pace
 from headrace.physical.run_policy import USUAL, RunPolicy
-from headrace.physical.stage import Pace
 from headrace.physical.workers.calls_tuner import CallsTuner
 from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
 from headrace.physical.workers.depth_tuner import DepthTuner

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import operator
+import random
 import re
 import threading
 import time
@@ -28,6 +29,7 @@ from headrace.physical.budget import Budget
 from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.run_policy import RunPolicy
 from headrace.physical.stage import Stage
+from headrace.physical.stages.nesting_openers import NestingPaces
 from headrace.physical.workers.overlap_tuner import OverlapTuner
 from headrace.physical.workers.prefetch import PrefetchStage
 
@@ -625,4 +627,25 @@ def test_what_a_function_made_before_it_became_slow_is_there_after_a_few_slow_ca
     with source.running(make(source.work).prefetch(buffer), pace=paced(sizes), overlap=overlap) as iterator:
         assert len([next(iterator) for _ in range(count)]) == count
         source.allow(2_000)  # for what is read ahead meanwhile, and must end
+    assert not source.was_starved
+
+
+@given(
+    st.sampled_from(sorted(plan for plan in CALLING if not plan.startswith("repeat"))),
+    st.integers(0, 1 << 30),
+    st.sampled_from(OVERLAPS),
+)
+def test_nor_does_it_matter_how_many_elements_there_was_room_for(
+    plan: str, seed: int, overlap: type[OverlapTuner]
+) -> None:
+    source = SlowSource(quick=1_000)
+    source.allow(MOST_SLOW_ONES)
+    make, count = CALLING[plan]
+    chance = random.Random(seed)
+    with (
+        mock.patch.object(NestingPaces, "room", property(lambda _: chance.choice([16, 64, 90, 128]))),
+        source.running(make(source.work).prefetch(0), pace=paced([1]), overlap=overlap) as iterator,
+    ):
+        assert len([next(iterator) for _ in range(count)]) == count
+        source.allow(2_000)  # as above
     assert not source.was_starved

@@ -33,7 +33,7 @@ from headrace.iterator.forked import ForkedRun, is_left_to_parent
 from headrace.iterator.joint_end import JointEnd, joint_end_of
 from headrace.iterator.phases import BEGIN, END, ENDED, LOAD, LOSE, LOST, NEW, NEXT, RUNNING
 from headrace.iterator.reader_position import ReaderPosition
-from headrace.iterator.runs import new_run, prepare_run, small_run
+from headrace.iterator.runs import new_run, pace_of, prepare_run, small_run
 from headrace.iterator.saved_state import RunStart
 from headrace.observe.iterators import ITERATORS
 from headrace.observe.stalls import Stall
@@ -46,7 +46,7 @@ from headrace.plan.quiet import calls_in_turn, is_quiet
 if TYPE_CHECKING:
     from headrace.iterator.runs import AnyRun
     from headrace.observe.stats import IteratorStats
-    from headrace.physical.stage import Pace
+    from headrace.physical.pace import Pace
 
 __all__ = ["DatasetIterator"]
 
@@ -228,9 +228,7 @@ class DatasetIterator(Chained, ReaderPosition, ElementIterator):
             self._phase = NEXT[self._phase, BEGIN]
         if small is not None:
             return small
-        self._pace = pace = self._policy.pace()
-        if isinstance(run, Run):
-            pace.bytes_limit = min(pace.bytes_limit, run.block_bytes)
+        self._pace = pace = pace_of(run, self._built, self._policy)
         run.open(self._start.position)
         pace.begin_with(run.first_elements)
         return run

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from headrace.engine import Run, SmallRun
 from headrace.iterator.saved_state import RunStart
+from headrace.physical.lasting_paces import begun_like_latest
+from headrace.physical.pace import Pace
 from headrace.physical.run_policy import RunPolicy
 from headrace.plan.buffering import options_of
 from headrace.plan.calling import wants_processes
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
     AnyRun: TypeAlias = Run | SmallRun | RemoteRun | ForkedRun
 
-__all__ = ["new_run", "prepare_run", "small_run"]
+__all__ = ["new_run", "pace_of", "prepare_run", "small_run"]
 
 
 def small_run(plan: Node, *, calls: bool) -> SmallRun | None:
@@ -73,3 +75,11 @@ def new_run(
     from headrace.backends.subprocess import RemoteRun  # what few programs use
 
     return RemoteRun(built, options, **common, most=most)
+
+
+def pace_of(run: AnyRun, built: Node, policy: RunPolicy) -> Pace:
+    """Returns how many elements to ask a run for at once."""
+    pace = policy.pace()
+    if isinstance(run, Run):
+        pace.bytes_limit = min(pace.bytes_limit, run.block_bytes)
+    return begun_like_latest(pace, policy, built.operations, "asked for")

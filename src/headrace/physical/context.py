@@ -16,8 +16,8 @@ from headrace.observe.meter import Meter
 from headrace.physical.budget import Ahead, Budget
 from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.made import ReadThere
+from headrace.physical.pace import Pace
 from headrace.physical.run_policy import USUAL, RunPolicy
-from headrace.physical.stage import Pace
 from headrace.plan.buffering import Cache
 from headrace.plan.elementwise import Map
 from headrace.plan.nesting import FlatMap

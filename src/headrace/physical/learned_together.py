@@ -4,31 +4,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Final
 
 from headrace.machine import current_share
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
-from headrace.physical.stage import Pace
+from headrace.physical.lasting_paces import begun_like_latest
 from headrace.physical.workers.asked_calls import AskedCalls
 from headrace.physical.workers.calls_tuner import CallsTuner, FixedCalls, calls_of
 from headrace.physical.workers.concurrency_tuner import tuner_of
 from headrace.physical.workers.gates import Gate
-from headrace.physical.workers.lasting import Lasting
 from headrace.physical.workers.task_paces import TaskPaces
 from headrace.physical.workers.tuned_calls import TunedCalls
 from headrace.physical.workers.tuned_workers import TunedWorkers
 
 __all__ = ["task_paces", "tuned_calls", "tuned_workers"]
-
-
-class _LatestPaces:
-    """What the latest run has learned of an operation."""
-
-    paces: TaskPaces | None = None
-
-
-_LATEST: Final = Lasting(lambda _: _LatestPaces())
 
 
 def task_paces(context: StageContext, meter: Meter, operations: tuple[object, ...]) -> TaskPaces:
@@ -41,11 +30,8 @@ def task_paces(context: StageContext, meter: Meter, operations: tuple[object, ..
     """
     paces: TaskPaces | None = context.learned.get(id(meter))
     if paces is None:
-        paces = context.learned.setdefault(id(meter), TaskPaces(context.policy.pace))
-        latest = _LATEST.of(operations)
-        if latest.paces is not None and context.policy.pace is Pace:
-            paces.begin_like(latest.paces)
-        latest.paces = paces
+        new = begun_like_latest(TaskPaces(context.policy.pace), context.policy, operations, TaskPaces)
+        paces = context.learned.setdefault(id(meter), new)
     return paces
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from headrace.physical.stage import Pace
+from headrace.physical.pace import FADING
 
 __all__ = ["MOMENT_S", "Passing"]
 
@@ -26,9 +26,9 @@ class Passing:
 
     def observe(self, read: int, read_s: float, passed: int) -> None:
         """Learns from one block."""
-        self._read = self._read * Pace.FADING + read
-        self._read_s = self._read_s * Pace.FADING + read_s
-        self._passed = self._passed * Pace.FADING + passed
+        self._read = self._read * FADING + read
+        self._read_s = self._read_s * FADING + read_s
+        self._passed = self._passed * FADING + passed
 
     def to_read(self, wanted: int, *, is_free: bool) -> int:
         """Returns how many elements to read for so many: what is mostly enough, as a second read costs more than what is left over."""

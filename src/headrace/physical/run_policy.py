@@ -14,7 +14,7 @@ from headrace.frozen import frozen
 from headrace.optimize.rules import RULES
 from headrace.physical.budget import Budget
 from headrace.physical.loop_policy import LoopPolicy
-from headrace.physical.stage import Pace
+from headrace.physical.pace import Pace
 from headrace.physical.workers.ready_order import FIRST_READY, ReadyOrder
 from headrace.plan.node import Node
 

@@ -28,7 +28,7 @@ from headrace.observe.frames import holds, since
 from headrace.observe.meter import Meter
 from headrace.observe.recorder import Recorder
 
-__all__ = ["Item", "Pace", "Stage", "pulled_apart"]
+__all__ = ["Item", "Stage", "pulled_apart"]
 
 # To look what the processor takes of a pull costs as much as ten looks at the clock.
 _CPU_EVERY_S: Final = 0.1
@@ -260,85 +260,6 @@ class _CpuLook:
     def looked(self, span_s: float) -> tuple[float, float]:
         """Returns what the processor took, and how long that took in all."""
         return max(0.0, time.thread_time() - self._start_s), max(0.0, span_s - self._left_out_s)
-
-
-class Pace:
-    """How many elements to ask for at once, so that a block is a fixed amount of work, by default about a millisecond.
-
-    A hand-off costs tens of microseconds, so a millisecond makes it cheap; longer would only delay the first
-    element and hold more memory. It starts at one element, and grows by at most a factor of four a step, so that
-    one cheap element says little about the next. Nor does one block that takes far longer than those before it: somebody else had the
-    processor, or Python's lock. The next one tells.
-    """
-
-    __slots__ = ("_blocks", "_elements", "_nbytes", "_seconds", "_was_long", "bytes_limit", "limit", "size", "target_s")
-
-    GROWTH = 4
-    # What a block weighs less than the one after it: about four blocks count, so it is quick to follow and slow to be
-    # fooled. Time and elements are summed apart, because a source may work for a hundred elements when it is asked for one.
-    FADING = 0.75
-    # A block that takes so many times as long as was expected counts as that, if the one before it did not: a turn of others is some
-    # milliseconds, and a block one. In full it would make blocks of one element, some twenty of them.
-    LONG = 8
-
-    def __init__(self, *, limit: int = 1 << 16, bytes_limit: int = 4 << 20, target_s: float = 1e-3) -> None:
-        self.size = 1
-        self.target_s = target_s
-        self.limit = max(1, limit)
-        self.bytes_limit = bytes_limit  # may be set at any time
-        self._elements = self._seconds = self._nbytes = 0.0
-        self._blocks = 0
-        self._was_long = False
-
-    def observe(self, elements: int, seconds: float, nbytes: int) -> None:
-        """Learns from one block."""
-        if elements < 1:
-            return
-        # The first may only be slow because it is: what is opened, imported or compiled then. The second tells, and the first no more.
-        fading = self.FADING if self._blocks > 1 else 0.0
-        self._blocks += 1
-        long_s = self.LONG * self.element_s * elements
-        is_long = seconds > long_s and fading > 0
-        if is_long and not self._was_long:
-            seconds = long_s
-        self._was_long = is_long
-        self._elements = self._elements * fading + elements
-        self._seconds = self._seconds * fading + seconds
-        self._nbytes = self._nbytes * fading + nbytes
-        wanted = min(
-            self.target_s * self._elements / max(self._seconds, 1e-9),
-            self.bytes_limit * self._elements / max(self._nbytes, 1e-9),
-            self.size * self.GROWTH,
-            self.limit,
-        )
-        self.size = max(1, round(wanted))
-
-    def begin_like(self, before: Pace) -> None:
-        """Begins with what another has learned of the same work, and half as much at once as that says: some come sooner so.
-
-        They are few, as the next elements may be others: as many as three steps would lead to.
-        """
-        if not before.element_s:
-            return
-        self._elements, self._seconds, self._nbytes = before._elements, before._seconds, before._nbytes
-        self._blocks = 2  # so none of the next ones is the first
-        within_bytes = self.bytes_limit / max(1, self.element_nbytes)
-        fitting = int(min(self.target_s / self.element_s, within_bytes) / 2)
-        self.begin_with(max(1, min(fitting, self.GROWTH**3)))
-
-    def begin_with(self, elements: int) -> None:
-        """Begins with more than one element, where it is known that they cost little."""
-        self.size = max(self.size, min(elements, self.limit))
-
-    @property
-    def element_s(self) -> float:
-        """About how many seconds one element takes."""
-        return self._seconds / self._elements if self._elements else 0.0
-
-    @property
-    def element_nbytes(self) -> int:
-        """About how many bytes one element has."""
-        return int(self._nbytes / self._elements) if self._elements else 0
 
 
 def pulled_apart(stage: Stage, limit: int) -> Iterator[Item]:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+from typing import Any
+
 from headrace.arguments import AUTOTUNE
 from headrace.blocks.cursor import State
 from headrace.physical.context import StageContext
+from headrace.physical.lasting_paces import begun_like_latest
 from headrace.physical.lower import lower
+from headrace.physical.pace import Pace
 from headrace.physical.stage import Stage
 from headrace.physical.workers.depth_tuner import depth_of
 from headrace.physical.workers.overlap_tuner import OverlapTuner, overlap_of
@@ -24,12 +29,16 @@ def _prefetch(node: Prefetch, state: State | None, context: StageContext) -> Sta
         context.meter(node),
         buffer_size=size,
         ahead=context.ahead(node),
-        pace=context.policy.pace,
+        pace=functools.partial(_pace, context, node.operations),
         tuner=_tuner(node, context),
         depth=(context.policy.depth or depth_of)(node.operations),
         clock=context.policy.clock,
         decisions=context.decisions,
     )
+
+
+def _pace(context: StageContext, operations: tuple[object, ...], **bounds: Any) -> Pace:
+    return begun_like_latest(context.policy.pace(**bounds), context.policy, operations, Prefetch)
 
 
 def _tuner(node: Prefetch, context: StageContext) -> OverlapTuner:

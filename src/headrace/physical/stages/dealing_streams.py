@@ -17,7 +17,8 @@ from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.lookahead import StageLookahead
 from headrace.physical.lower import lower
-from headrace.physical.stage import Item, Pace, Stage
+from headrace.physical.pace import Pace
+from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.dealing_filling import FillingStage
 from headrace.plan.dealing import DealtStreams
 from headrace.semantics.dealing import missing, replayed_from, saved_streams, woven_order

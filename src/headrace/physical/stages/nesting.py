@@ -89,7 +89,7 @@ class InterleaveStage(Stage):
         )
         # Of the datasets in the slots, which are empty meanwhile, where all of them lie whole.
         self._left: list[Whole | None] | None = None
-        self._runs = DatasetRuns(opening)
+        self._runs = DatasetRuns(opening, paces)
         self._slots = Slots.of(state, cycle_length, block_length, opening.again)
         self.cursor = self._cursor()
 
@@ -122,7 +122,7 @@ class InterleaveStage(Stage):
         opened = self._opening.now(opener, room, max(1, room // len(self._slots)))
         self._paces.begun(time.perf_counter() - start, at_once=self._opening.was_at_once)
         if isinstance(opened, OpenSubplan):
-            opened = self._opening.read_on(opened, self._paces.further, start + self._paces.block_s)
+            opened = self._opening.read_on(opened, self._paces.further, self._paces.block_s)
         seconds = time.perf_counter() - start
         self._was_inside(seconds, own_s)
         waited_s = seconds - (time.thread_time() - start_cpu_s)
@@ -392,7 +392,7 @@ def _interleave(node: FlatMap, state: State | None, context: StageContext) -> In
         block_length=block,
         opening=Opening(node, context, reading.make, reading.there),
         reading=reading,
-        paces=paces_of(context, meter),
+        paces=paces_of(context, node),
         ahead=functools.partial(opened_ahead, gate),
         ordered=gate is None or is_ordered(deterministic, context),
     )

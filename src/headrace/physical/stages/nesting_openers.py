@@ -14,7 +14,8 @@ from headrace.coordination.closing import close_all
 from headrace.elements.structure import Element
 from headrace.frozen import frozen
 from headrace.physical.at_once import MOST_ELEMENTS
-from headrace.physical.stage import Item, Pace, Stage
+from headrace.physical.pace import Pace
+from headrace.physical.stage import Item, Stage
 from headrace.plan.node import Node
 
 __all__ = ["NestingPaces", "Opener", "Openers"]
@@ -81,6 +82,14 @@ class NestingPaces:
         self._opener_nbytes = 0
         self._stretch = 1
         self._further_s = math.inf
+        self.let_through = 1.0  # what part of the elements that filters might let through they do
+
+    def begin_like(self, before: NestingPaces) -> None:
+        """Begins with what an earlier run has learned."""
+        self._openers.begin_like(before._openers)
+        self._elements.begin_like(before._elements)
+        self._opened, self._given, self._opener_nbytes = before._opened, before._given, before._opener_nbytes
+        self._stretch, self._further_s, self.let_through = before._stretch, before._further_s, before.let_through
 
     @property
     def room(self) -> int:
@@ -116,7 +125,7 @@ class NestingPaces:
 
     def openers_for(self, limit: int) -> int:
         """Returns how many elements to read, so that the datasets made of them have about ``limit`` elements."""
-        return max(1, min(self._openers.size, limit * self._opened // self._given))
+        return max(1, min(self._openers.size, -(-limit * self._opened // self._given)))
 
     def read(self, openers: Block) -> None:
         """Learns how large the elements are that were read."""

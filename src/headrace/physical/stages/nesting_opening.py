@@ -18,6 +18,7 @@ from headrace.physical.at_once import SmallPlans
 from headrace.physical.budget import Ahead
 from headrace.physical.context import OpenThere, StageContext
 from headrace.physical.given import Cut
+from headrace.physical.lasting_paces import begun_like_latest
 from headrace.physical.learned_together import tuned_workers
 from headrace.physical.lower import lower
 from headrace.physical.made import Made, Pieces, is_small
@@ -91,6 +92,8 @@ class Opening:
         self.own_time = OwnTime()  # that the function took
         self.was_at_once = False  # whether the elements of the dataset that was opened last were made at once
         self._is_slow = False  # whether making them was stopped, because it took long
+        self._now_s = context.policy.clock.now_s
+        self._begun_s = 0.0  # when that dataset was
 
     def later(self, opener: Opener, saved: State | None) -> OpenSubplan:
         """Returns a dataset that is opened when it is read, at its start or where the state says.
@@ -120,6 +123,7 @@ class Opening:
             room: for how many elements there is room, if it is one of those that are made at once.
             wanted: how many are read of another.
         """
+        self._begun_s = self._now_s()
         found = self._opened(opener, None, room)
         self.was_at_once = isinstance(found, list)
         if not isinstance(found, list):
@@ -137,12 +141,12 @@ class Opening:
             return Whole(opener, head, None)  # type: ignore[arg-type]  # no failure is small
         return OpenSubplan(opener, SubplanReader(lambda _: Made(found), None, opener.origin))
 
-    def read_on(self, dataset: OpenSubplan, most: int, until_s: float) -> Whole | OpenSubplan:
-        """Reads a dataset of cheap elements to its end, if that comes soon: what lies whole is taken together with others."""
+    def read_on(self, dataset: OpenSubplan, most: int, most_s: float) -> Whole | OpenSubplan:
+        """Reads a dataset of cheap elements that was just opened to its end, if that comes soon: what lies whole is taken together with others."""
         if self._is_slow or not most:
             return dataset
         try:
-            dataset.reader.read_on(most, until_s)
+            dataset.reader.read_on(most, lambda: self._now_s() - self._begun_s >= most_s)
         except BaseException:  # as above
             dataset.reader.close()
             raise
@@ -199,6 +203,7 @@ class Opening:
         self._is_slow = False
         plan = self.made(opener)
         if isinstance(plan, (Stage, Failure)):
+            self._is_slow = isinstance(plan, Stage)  # or its elements would have been made together with others
             return plan
         try:
             found = self.small.elements(plan, room) if saved is None else None
@@ -292,8 +297,11 @@ def _reading_ahead(
     )
 
 
-def paces_of(context: StageContext, meter: Meter) -> NestingPaces:
+def paces_of(context: StageContext, node: Node) -> NestingPaces:
     """Returns how much is done at once, which all stages of the operation learn together: of one inside another there are many."""
-    key = (id(meter), NestingPaces)
+    key = (id(context.meter(node)), NestingPaces)
     paces: NestingPaces | None = context.learned.get(key)
-    return context.learned.setdefault(key, NestingPaces(context.policy.pace)) if paces is None else paces
+    if paces is None:
+        new = begun_like_latest(NestingPaces(context.policy.pace), context.policy, node.operations, NestingPaces)
+        paces = context.learned.setdefault(key, new)
+    return paces

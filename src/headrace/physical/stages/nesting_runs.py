@@ -16,7 +16,7 @@ from headrace.elements.structure import Element
 from headrace.frozen import frozen, mutable
 from headrace.observe.frames import within
 from headrace.physical.at_once import without_prefetch
-from headrace.physical.stages.nesting_openers import Opener, Openers
+from headrace.physical.stages.nesting_openers import NestingPaces, Opener, Openers
 from headrace.physical.stages.nesting_opening import Opening
 from headrace.physical.stages.nesting_turns import Whole
 from headrace.physical.stages.nesting_visits import Turns
@@ -36,12 +36,13 @@ class DatasetRuns:
 
     Args:
         opening: opens those that are not made together.
+        paces: learn what part of the elements filters let through.
     """
 
-    def __init__(self, opening: Opening) -> None:
+    def __init__(self, opening: Opening, paces: NestingPaces) -> None:
         self._opening = opening
+        self._paces = paces
         self._misses = 0
-        self._let_through = 1.0  # what part of the elements that filters might let through they do
         self._goes_on = (
             False  # whether those that were not made the last time may be made together, without the first one
         )
@@ -104,7 +105,7 @@ class DatasetRuns:
         made = made_of(form, len(plans), (coming.block.origin, coming.at), self._opening.small, room, most_s)
         if made.payload is not None and form.leaves_out:
             part = max(len(made.payload), 1) / max(sum(most[: made.plans]), 1)
-            self._let_through = (self._let_through + part) / 2
+            self._paces.let_through = (self._paces.let_through + part) / 2
         return made
 
     def _begun(self, coming: _Coming, number: int, plan: Node, made: MadeTogether) -> Opener:
@@ -138,7 +139,7 @@ class DatasetRuns:
                     form, other = None, plan
                     break
                 most = min(most, form.most_plans, max(1, ROOMS * room // calls) if calls else most)
-                part = self._let_through if form.leaves_out else 1
+                part = self._paces.let_through if form.leaves_out else 1
             elif not form.takes(shown):
                 other = plan
                 break

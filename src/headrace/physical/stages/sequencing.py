@@ -14,7 +14,8 @@ from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
-from headrace.physical.stage import Item, Pace, Stage
+from headrace.physical.pace import Pace
+from headrace.physical.stage import Item, Stage
 from headrace.plan.sequencing import Repeat, Shard, Skip, Take
 
 __all__ = ["ShardStage", "SkipStage", "SkippedCursor", "TakeStage", "TurnCursor", "nothing_of"]

@@ -28,7 +28,8 @@ from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.input_history import InputHistory, ReadOrigin
 from headrace.physical.lower import lower
-from headrace.physical.stage import Item, Pace, Stage
+from headrace.physical.pace import Pace
+from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.shuffling_order import OrderInRuns, ShuffleCursor
 from headrace.physical.stages.shuffling_whole import WholeShuffleStage
 from headrace.plan.shuffling import Shuffle

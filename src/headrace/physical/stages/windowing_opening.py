@@ -24,6 +24,7 @@ from headrace.physical.made import Made
 from headrace.physical.own_time import OwnTime
 from headrace.physical.stage import Stage
 from headrace.physical.stages.nesting_openers import NestingPaces
+from headrace.physical.stages.nesting_opening import paces_of
 from headrace.physical.stages.together.forms import Form, MadeTogether, made_of
 from headrace.physical.stages.together.plans import ROOMS, form_of
 from headrace.physical.stages.windowing_held import Group, GroupCursor, GroupsPosition
@@ -113,7 +114,7 @@ class GroupOpening:
         self._context = context
         self.small = SmallPlans(context, node)
         self.own_time = OwnTime()  # that the function took
-        self._paces = NestingPaces(context.policy.pace)
+        self._paces = paces_of(context, node)
         self._was_at_once: bool | None = None  # of the dataset that was opened since one was read; None where none was
 
     @within(lambda at: at["full"].origin())

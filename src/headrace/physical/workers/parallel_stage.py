@@ -20,7 +20,8 @@ from headrace.observe.frames import since, waits
 from headrace.observe.meter import Gauge, Meter
 from headrace.observe.recorder import Recorder
 from headrace.physical.budget import Ahead
-from headrace.physical.stage import Item, Pace, Stage
+from headrace.physical.pace import Pace
+from headrace.physical.stage import Item, Stage
 from headrace.physical.workers.batch_memory import BatchMemory
 from headrace.physical.workers.gates import Gate
 from headrace.physical.workers.ready_order import FIRST_READY, ReadyOrder

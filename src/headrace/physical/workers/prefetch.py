@@ -28,7 +28,8 @@ from headrace.observe.frames_held import let_go_of_frames_of_failed
 from headrace.observe.meter import Gauge, Meter
 from headrace.observe.recorder import Recorder
 from headrace.physical.budget import Ahead
-from headrace.physical.stage import Item, Pace, Stage, pulled_apart
+from headrace.physical.pace import Pace
+from headrace.physical.stage import Item, Stage, pulled_apart
 from headrace.physical.workers.depth_tuner import DepthTuner
 from headrace.physical.workers.overlap_tuner import OverlapTuner
 from headrace.queues.channel import Channel

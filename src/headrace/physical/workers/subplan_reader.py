@@ -16,7 +16,8 @@ from headrace.observe.meter import Meter
 from headrace.physical.budget import Ahead
 from headrace.physical.lookahead import Lookahead
 from headrace.physical.made import Made, ReadThere, is_small
-from headrace.physical.stage import Item, Pace, Stage
+from headrace.physical.pace import Pace
+from headrace.physical.stage import Item, Stage
 from headrace.physical.workers.gates import Gate
 from headrace.physical.workers.reading_place import LONG_S, ReadingPlace
 from headrace.physical.workers.tuned_workers import TunedWorkers
@@ -96,9 +97,9 @@ class SubplanReader(Lookahead):
         if 0 < ready <= MOST_ELEMENTS and isinstance(head, Block) and is_small(head, of=1 + ready / len(head)):
             self.read_more(ready)
 
-    def read_on(self, most: int, until_s: float) -> None:
+    def read_on(self, most: int, is_late: Callable[[], bool]) -> None:
         """Reads on to the end, while there is time and what was read is little, and as much comes as is asked for."""
-        while most > 0 and time.perf_counter() < until_s and not self.lies_whole and self._failure is None:
+        while most > 0 and not is_late() and not self.lies_whole and self._failure is None:
             head = self.head
             if not isinstance(head, Block) or not is_small(head, of=2):
                 return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from headrace.physical.stage import Pace
+from headrace.physical.pace import Pace
 
 __all__ = ["TASK_S", "TaskPaces"]
 

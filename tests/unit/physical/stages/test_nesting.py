@@ -11,7 +11,7 @@ from tests.laws.jumping import Jumps, jumping
 import headrace as hr
 from headrace.blocks.block import Block, Failure
 from headrace.engine import Run
-from headrace.physical.stage import Pace
+from headrace.physical.pace import Pace
 from headrace.physical.stages.nesting_openers import NestingPaces
 from headrace.plan.options import Options
 from headrace.semantics.run_context import Seeds

@@ -11,7 +11,8 @@ from headrace.blocks.cursor import IndexCursor
 from headrace.blocks.origin import IndexOrigin
 from headrace.blocks.payload import Rows
 from headrace.observe.meter import Meter
-from headrace.physical.stage import Item, Pace, Stage
+from headrace.physical.pace import Pace
+from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.sequencing import ShardStage
 from headrace.plan.sequencing import Shard
 

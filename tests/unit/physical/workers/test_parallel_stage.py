@@ -22,7 +22,8 @@ from headrace.elements.structure import flatten
 from headrace.observe.meter import START, Meter
 from headrace.observe.stats import StageStats, stage_stats
 from headrace.physical.budget import Budget
-from headrace.physical.stage import Item, Pace, Stage
+from headrace.physical.pace import Pace
+from headrace.physical.stage import Item, Stage
 from headrace.physical.workers import parallel_stage as parallel
 from headrace.physical.workers.batch_memory import BatchMemory
 from headrace.physical.workers.gates import Gate

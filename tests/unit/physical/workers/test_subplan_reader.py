@@ -9,7 +9,7 @@ from headrace.observe.meter import Meter
 from headrace.physical.budget import Budget
 from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
-from headrace.physical.stage import Pace
+from headrace.physical.pace import Pace
 from headrace.physical.workers.gates import Gate, Task
 from headrace.physical.workers.reading_place import ReadingPlace
 from headrace.physical.workers.subplan_reader import PrefetchingReader
