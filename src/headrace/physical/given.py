@@ -13,6 +13,7 @@ from headrace.physical.context import StageContext
 from headrace.physical.made import Pieces
 from headrace.physical.stage import Item, Stage
 from headrace.plan.elementwise import Filter, Map
+from headrace.plan.files import Files
 from headrace.plan.nesting import FlatMap
 from headrace.plan.node import Node
 from headrace.plan.quiet import MOST_ELEMENTS
@@ -35,7 +36,7 @@ class TakesLong(Exception):  # noqa: N818 - no error: what was made so far, and 
     """
 
     def __init__(
-        self, node: Map | Filter | FromGenerator, made: Pieces, left: Pieces | MakeStage, of: Node | None = None
+        self, node: Map | Filter | FromGenerator | Files, made: Pieces, left: Pieces | MakeStage, of: Node | None = None
     ) -> None:
         super().__init__()
         self.node = node

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import Final
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import State, input_state
@@ -23,7 +24,7 @@ from headrace.plan.node import reads_ahead
 from headrace.semantics.files import became_shorter, record_rows
 from headrace.semantics.held_bytes import Holding
 
-__all__ = ["FilesStage", "block_of", "files_stage"]
+__all__ = ["AT_START", "FilesStage", "block_of", "files_stage"]
 
 # Begins with a file, at a position in it.
 ReadAhead = Callable[[int, RecordPosition], FilesAhead]
@@ -48,6 +49,9 @@ class _FileCursor:
     def state(self) -> State:
         position, skip = (self.position, self.skip) if self.positions is None else (self.positions(self.skip), 0)
         return {"file": self.file, "place": position.to_json(), "skip": skip}
+
+
+AT_START: Final = _FileCursor(0, RecordPosition())
 
 
 def block_of(node: Files, treedef: TreeDef, file: int, chunk: Chunk) -> Block:

@@ -37,6 +37,22 @@ INSIDE: dict[str, Callable[[str], hr.Dataset]] = {
     "map": lambda path: hr.TextLineDataset(path).map(_not_seven),
     "batch": lambda path: hr.TextLineDataset(path).batch(2),
     "filter": lambda path: hr.TextLineDataset(path).filter(lambda line: line != "0"),
+    "map, filter and batch": lambda path: (
+        hr.TextLineDataset(path).map(_not_seven).filter(lambda line, _: line != "0").batch(2)
+    ),
+    "enumerate": lambda path: hr.TextLineDataset(path).enumerate(start=3),
+    "first two": lambda path: hr.TextLineDataset(path).take(2),
+    "first two of a map": lambda path: hr.TextLineDataset(path).map(_not_seven).take(2),
+    "all but one": lambda path: hr.TextLineDataset(path).skip(1),
+    "twice": lambda path: hr.TextLineDataset(path).repeat(2),
+    "two zipped": lambda path: hr.Dataset.zip((hr.TextLineDataset(path), hr.TextLineDataset(path).map(_not_seven))),
+    "inside another": lambda path: hr.Dataset.from_tensors(path).flat_map(hr.TextLineDataset).map(_not_seven),
+    "whole batches": lambda path: hr.TextLineDataset(path).batch(2, drop_remainder=True),
+    "other formats by turns": lambda path: (
+        hr.TextLineDataset(path)
+        if path[-5] in "02"
+        else hr.FixedLengthRecordDataset(path, 1).map(bytes.decode, on_error="skip")
+    ),
     "skipped": lambda path: hr.TextLineDataset(path, on_error="skip"),
     "ignored": lambda path: hr.TextLineDataset(path).ignore_errors(),
     "numbers": lambda path: hr.CsvDataset(path, [0]),

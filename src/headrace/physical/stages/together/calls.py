@@ -101,6 +101,7 @@ class CalledForm(Calling):
 
     def __init__(self, links: Links, form: Form) -> None:
         super().__init__(links[-1], (form,), form.count)
+        form.feed_functions()
         self._links = links  # of the first plan
         self._likes = [_like(link) for link in reversed(links)]
         self._tops = [links[-1]]  # of each plan the last one

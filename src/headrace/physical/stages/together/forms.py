@@ -109,6 +109,11 @@ class Form:
         """On how many elements of the first plan functions are called, as far as that is known."""
         return sum([calling.count for calling in self.callings])
 
+    def feed_functions(self) -> None:
+        """Takes in that functions are called on its elements, of which there may be so many then."""
+        for form in self.inputs:
+            form.feed_functions()
+
     def cuts(self, number: int) -> list[Cut]:
         """Returns what functions were called on of one of the plans, outermost operations alone, the first one of the plan first."""
         return [cut for form in self.inputs for cut in form.cuts(number)]

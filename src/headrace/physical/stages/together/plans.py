@@ -32,6 +32,7 @@ from headrace.physical.stages.together.sources import ones, ranges, slices
 from headrace.physical.stages.windowing import WindowOrigin
 from headrace.plan.combining import Zip
 from headrace.plan.elementwise import Enumerate, Filter, Map
+from headrace.plan.files import Files
 from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
 from headrace.plan.nesting import FlatMap, Interleave
 from headrace.plan.node import Node
@@ -101,6 +102,12 @@ def form_of(plan: Node) -> Form | None:
     """Returns the form of a plan that does not end in a prefetch, with that plan taken; None where such plans are not made together."""
     build = _FORMS.get(type(plan))
     return build(plan) if build is not None else None
+
+
+def _files(node: Files) -> Form | None:
+    from headrace.physical.stages.together.files import FilesForm  # what few plans need
+
+    return FilesForm.of(node)
 
 
 def _uncalled(plan: Node) -> Form | None:
@@ -187,6 +194,7 @@ def _nested(node: FlatMap) -> Form | None:
 
 _FORMS: Final[dict[type[Node], Callable[[Any], Form | None]]] = {
     FromGenerator: GeneratorForm,
+    Files: _files,
     FromTensors: ones,
     FromTensorSlices: slices,
     Range: ranges,
