@@ -1,12 +1,15 @@
 """The machine's pace: a core whose host serves others, or that grew warm, runs slower, and no load tells it.
 
-House rules. A lap is always the same work, and so short that it does not disturb; it is run between what is measured. Large
-programs lose more than small loops where caches are shared, so a slow time is not made good by a ratio: it is said, and what was
-measured in it is measured again where that is possible.
+House rules. A lap is always the same work, and so short that it does not disturb; it is run between what is measured. It is a small loop and
+a large program, Python's own compiler: where caches are shared, large programs can lose all of their pace while small loops lose
+none. They do not lose alike, so a slow time is not made good by a ratio: it is said, and what was measured in it is measured again where
+that is possible.
 """
 
 from __future__ import annotations
 
+import fractions
+import inspect
 import time
 from dataclasses import dataclass, field
 from statistics import median
@@ -14,19 +17,21 @@ from typing import Final
 
 _TIMES: Final = 5
 _STEPS: Final = 10_000
+_PROGRAM: Final = inspect.getsource(fractions)  # a long one
 # Laps of a quiet machine differ by a few parts in a hundred.
 SLOW: Final = 1.15
 
 
 def lap_s() -> float:
-    """How long the fixed loop takes now, in seconds: the middle of five."""
-    return median(_loop_s() for _ in range(_TIMES))
+    """How long the fixed work takes now, in seconds: the middle of five."""
+    return median(_work_s() for _ in range(_TIMES))
 
 
-def _loop_s() -> float:
+def _work_s() -> float:
     started_s, total = time.perf_counter(), 0
     for number in range(_STEPS):
         total += number * number & 3
+    compile(_PROGRAM, "<lap>", "exec")
     return time.perf_counter() - started_s
 
 
