@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 __all__ = ["FADING", "Pace"]
 
 # What a block weighs less than the one after it: about four blocks count, so it is quick to follow and slow to be
 # fooled. Time and elements are summed apart, because a source may work for a hundred elements when it is asked for one.
 FADING: Final = 0.75
+# What a block takes beside its elements is learned from blocks whose lengths differ so much, and is at most this part of what it takes:
+# a single block that somebody else held up tells no more than that.
+_APART: Final = 0.05
+_MOST_BEGIN: Final = 0.75
 
 
 class Pace:
@@ -50,39 +54,34 @@ class Pace:
         """Learns from one block."""
         if elements < 1:
             return
-        latest = self._latest
+        before = self._latest
         # The first may only be slow because it is: what is opened, imported or compiled then. The second tells, and the first no more.
-        counts_others = self._blocks > 1
+        fading = FADING if self._blocks > 1 else 0.0
         self._blocks += 1
-        long_s = self.LONG * latest.element_s * elements
-        is_long = seconds > long_s and counts_others
+        long_s = self.LONG * before.element_s * elements
+        is_long = seconds > long_s and fading > 0
         if is_long and not self._was_long:
             seconds = long_s
         self._was_long = is_long
-        if not counts_others:
-            latest.forget()
-        latest.add(elements, seconds, nbytes)
-        self._alike = 0 if latest.learn_begin() else self._alike + 1
-        wanted = min(self._fitting, self.size * self.GROWTH)
-        if self._alike >= self._look_after and self._may_be_twice:
+        self._latest = latest = before.and_one(elements, seconds, nbytes, fading)
+        self._alike = 0 if latest.differ else self._alike + 1
+        wanted = min(self._fitting(latest), self.size * self.GROWTH)
+        if self._alike >= self._look_after and self._may_be_twice(latest):
             self._alike, self._look_after = 0, min(2 * self._look_after, self.LAST_LOOK)
             wanted = max(wanted, 2 * self.size)
         self.size = max(1, round(min(wanted, self.limit)))
 
-    @property
-    def _may_be_twice(self) -> bool:
+    def _may_be_twice(self, latest: _LatestBlocks) -> bool:
         """Whether one block may have twice the length, only to be looked at."""
-        latest = self._latest
-        return 2 * latest.block_s <= self.STRETCH * self.target_s and 2 * latest.block_nbytes <= self.bytes_limit
+        within_time = 2 * latest.seconds <= self.STRETCH * self.target_s * latest.blocks
+        return within_time and 2 * latest.nbytes <= self.bytes_limit * latest.blocks
 
-    @property
-    def _fitting(self) -> float:
+    def _fitting(self, latest: _LatestBlocks) -> float:
         """How many elements are a block: as much work as is wanted in all, or as much as it takes beside them if that is more."""
-        begin_s = self._latest.begin_s
-        work_s = max(self.target_s - begin_s, min(begin_s, self.STRETCH * self.target_s))
+        work_s = max(self.target_s - latest.begin_s, min(latest.begin_s, self.STRETCH * self.target_s))
         return min(
-            work_s / max(self._latest.further_element_s, 1e-15),
-            self.bytes_limit / max(self._latest.element_nbytes, 1e-9),
+            work_s / max(latest.further_element_s, 1e-15),
+            self.bytes_limit * latest.elements / max(latest.nbytes, 1e-9),
         )
 
     def begin_like(self, before: Pace) -> None:
@@ -90,11 +89,12 @@ class Pace:
 
         They are few, as the next elements may be others: as many as three steps would lead to.
         """
-        if not before.element_s:
+        latest = before._latest
+        if not latest.seconds:
             return
-        self._latest.take_over(before._latest)
+        self._latest = latest
         self._blocks = 2  # so none of the next ones is the first
-        self.begin_with(max(1, min(int(self._fitting / 2), self.GROWTH**3)))
+        self.begin_with(max(1, min(int(self._fitting(latest) / 2), self.GROWTH**3)))
 
     def begin_with(self, elements: int) -> None:
         """Begins with more than one element, where it is known that they cost little."""
@@ -108,75 +108,55 @@ class Pace:
     @property
     def element_nbytes(self) -> int:
         """About how many bytes one element has."""
-        return int(self._latest.element_nbytes)
+        latest = self._latest
+        return int(latest.nbytes / latest.elements) if latest.elements else 0
 
 
-class _LatestBlocks:
-    """What the latest blocks took, each counted less than the one after it.
+class _LatestBlocks(NamedTuple):
+    """What the latest blocks took, each counted less than the one after it. It never changes, as several threads may share a pace.
 
     Attributes:
+        blocks: how many they count for.
+        elements: how many they had.
+        seconds: what they took.
+        nbytes: what their elements weighed.
+        squares: sum of the squares of how many each had.
+        products: sum of how many each had times what it took.
         begin_s: what one takes beside its elements, as far as that is known.
+        differ: whether they have lengths so different that they tell that.
     """
 
-    __slots__ = ("_blocks", "_elements", "_nbytes", "_products", "_seconds", "_squares", "begin_s")
+    blocks: float = 0.0
+    elements: float = 0.0
+    seconds: float = 0.0
+    nbytes: float = 0.0
+    squares: float = 0.0
+    products: float = 0.0
+    begin_s: float = 0.0
+    differ: bool = False
 
-    # What a block takes beside its elements is learned from blocks whose lengths differ so much, and is at most this part of what it takes:
-    # a single block that somebody else held up tells no more than that.
-    APART = 0.05
-    MOST_BEGIN = 0.75
-
-    def __init__(self) -> None:
-        self.begin_s = 0.0
-        self.forget()
-
-    def forget(self) -> None:
-        """Forgets them."""
-        self._blocks = self._elements = self._seconds = self._nbytes = self._squares = self._products = 0.0
-
-    def add(self, elements: int, seconds: float, nbytes: int) -> None:
-        """Takes in another one."""
-        self._blocks = self._blocks * FADING + 1
-        self._elements = self._elements * FADING + elements
-        self._seconds = self._seconds * FADING + seconds
-        self._nbytes = self._nbytes * FADING + nbytes
-        self._squares = self._squares * FADING + elements * elements
-        self._products = self._products * FADING + elements * seconds
-
-    def take_over(self, others: _LatestBlocks) -> None:
-        """Takes in those of another run, in place of its own."""
-        for name in self.__slots__:
-            setattr(self, name, getattr(others, name))
-
-    def learn_begin(self) -> bool:
-        """Learns what a block takes beside its elements, by the line through blocks of different lengths; returns whether these differ."""
-        spread = self._squares - self._elements**2 / self._blocks
-        if differ := spread > self.APART * self._squares:
-            each_s = max(0.0, self._products - self._elements * self.block_s) / spread
-            self.begin_s = max(0.0, self.block_s - each_s * self._elements / self._blocks)
-        self.begin_s = min(self.begin_s, self.MOST_BEGIN * self.block_s)
-        return differ
-
-    @property
-    def block_s(self) -> float:
-        """About how many seconds a block takes."""
-        return self._seconds / self._blocks
-
-    @property
-    def block_nbytes(self) -> float:
-        """About how many bytes it has."""
-        return self._nbytes / self._blocks
+    def and_one(self, elements: int, seconds: float, nbytes: int, fading: float) -> _LatestBlocks:
+        """Returns what they are after another one, which counts so many times as much as the one before it."""
+        blocks = self.blocks * fading + 1
+        sum_elements, sum_s = self.elements * fading + elements, self.seconds * fading + seconds
+        squares = self.squares * fading + elements * elements
+        products = self.products * fading + elements * seconds
+        begin_s, block_s = self.begin_s, sum_s / blocks
+        spread = squares - sum_elements**2 / blocks
+        differ = spread > _APART * squares
+        if differ:  # by the line through them
+            each_s = max(0.0, products - sum_elements * block_s) / spread
+            begin_s = max(0.0, block_s - each_s * sum_elements / blocks)
+        begin_s = min(begin_s, _MOST_BEGIN * block_s)
+        nbytes_of_all = self.nbytes * fading + nbytes
+        return _LatestBlocks(blocks, sum_elements, sum_s, nbytes_of_all, squares, products, begin_s, differ)
 
     @property
     def element_s(self) -> float:
         """About how many seconds one element takes, with its part of what a block takes beside them."""
-        return self._seconds / self._elements if self._elements else 0.0
+        return self.seconds / self.elements if self.elements else 0.0
 
     @property
     def further_element_s(self) -> float:
         """About how many seconds another element takes."""
-        return max(0.0, self._seconds - self._blocks * self.begin_s) / self._elements
-
-    @property
-    def element_nbytes(self) -> float:
-        """About how many bytes one element has."""
-        return self._nbytes / self._elements if self._elements else 0.0
+        return max(0.0, self.seconds - self.blocks * self.begin_s) / self.elements
