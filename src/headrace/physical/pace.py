@@ -72,12 +72,12 @@ class Pace:
         self.size = max(1, round(min(wanted, self.limit)))
 
     def _may_be_twice(self, latest: _LatestBlocks) -> bool:
-        """Whether one block may have twice the length, only to be looked at."""
+        """Returns whether one block may have twice the length, only to be looked at."""
         within_time = 2 * latest.seconds <= self.STRETCH * self.target_s * latest.blocks
         return within_time and 2 * latest.nbytes <= self.bytes_limit * latest.blocks
 
     def _fitting(self, latest: _LatestBlocks) -> float:
-        """How many elements are a block: as much work as is wanted in all, or as much as it takes beside them if that is more."""
+        """Returns how many elements are a block: as much work as is wanted in all, or as much as it takes beside them if that is more."""
         work_s = max(self.target_s - latest.begin_s, min(latest.begin_s, self.STRETCH * self.target_s))
         return min(
             work_s / max(latest.further_element_s, 1e-15),

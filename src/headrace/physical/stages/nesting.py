@@ -322,14 +322,15 @@ class InterleaveStage(Stage):
 
     def _made_together(self, turns: Turns, limit: int, room: int) -> DatasetRun | None:
         """Opens the next datasets, where those of several elements are made together."""
-        start, own_s = time.perf_counter(), self._opening.own_time.total_s
+        start, start_cpu_s, own_s = time.perf_counter(), time.thread_time(), self._opening.own_time.total_s
         run = self._runs.next(self._openers, turns, limit, room, self._paces.block_s)
         seconds = time.perf_counter() - start
         self._was_inside(seconds, own_s)
         if run is not None:
             self._paces.begun(seconds / run.count, at_once=True)
         if run is not None and self._place is not None:
-            self._place.took(seconds / run.count)
+            waited_s = seconds - (time.thread_time() - start_cpu_s)
+            self._place.took(seconds / run.count, waited_s / run.count)
         return run
 
     def _was_inside(self, seconds: float, own_before_s: float) -> None:
