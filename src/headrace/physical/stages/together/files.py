@@ -22,7 +22,7 @@ from headrace.physical.given import Cut, TakesLong
 from headrace.physical.made import MOST_BYTES
 from headrace.physical.stages.at_once.files import NO_SMALL_FILE, may_be_small, small_file
 from headrace.physical.stages.files import AT_START
-from headrace.physical.stages.together.forms import Calling, OpenersOrigin
+from headrace.physical.stages.together.forms import OpenersOrigin, Reading
 from headrace.plan.files import Files
 
 __all__ = ["FilesForm"]
@@ -31,24 +31,16 @@ __all__ = ["FilesForm"]
 _ENOUGH_BYTES: Final = 16 * MOST_BYTES
 
 
-class FilesForm(Calling):
+class FilesForm(Reading):
     """The records of small files, of each plan one."""
 
-    reads = True
-    lacks_room = False
-
     def __init__(self, node: Files) -> None:
-        super().__init__(node, (), 1)
-        self.leaves_out = self.grows = True  # how many records there are is known once they are read
-        self._plans = [node]
+        super().__init__(node)
         self._treedef: TreeDef = flatten(node.spec())[1]
         self._feeds_functions = False
-        self._begun: list[Files] = []  # as they were when it was called
-        self._blocks: list[Block | None] = []  # of each of those that was read; None of one that is empty
-        self._places: list[
-            tuple[Cursor, Origin, int]
-        ] = []  # where each begins, where its records came from, and how many these are
-        self.done = []
+        # Of each that was read: its block, or None where it is empty; where it begins; where its records came from; how many these are.
+        self._blocks: list[Block | None] = []
+        self._places: list[tuple[Cursor, Origin, int]] = []
 
     @classmethod
     def of(cls, node: Files) -> FilesForm | None:
@@ -58,23 +50,9 @@ class FilesForm(Calling):
     def feed_functions(self) -> None:
         self._feeds_functions = True
 
-    @property
-    def nbytes(self) -> int:
-        return 0  # nobody knows yet
-
-    def takes(self, plan: Any) -> bool:
+    def _reads_like(self, plan: Files) -> bool:
         node: Any = self.node
-        if type(plan) is not Files or plan.name != node.name or not may_be_small(plan):
-            return False
-        if plan.format is not node.format and not _is_same(plan.format, node.format):
-            return False
-        self._plans.append(plan)
-        self.lengths.append(1)
-        return True
-
-    def keep(self, plans: int) -> None:
-        del self._plans[plans:]
-        super().keep(plans)
+        return may_be_small(plan) and (plan.format is node.format or _is_same(plan.format, node.format))
 
     def settle(self) -> None:
         self.lengths = [count for _, _, count in self._places[: len(self.lengths)]]

@@ -19,7 +19,17 @@ from headrace.physical.given import Cut
 from headrace.physical.made import MOST_BYTES
 from headrace.plan.node import Node
 
-__all__ = ["Calling", "Done", "Form", "MadeTogether", "OpenersOrigin", "made_of", "picked_runs", "some_of_each"]
+__all__ = [
+    "Calling",
+    "Done",
+    "Form",
+    "MadeTogether",
+    "OpenersOrigin",
+    "Reading",
+    "made_of",
+    "picked_runs",
+    "some_of_each",
+]
 
 # What an operation did: its elements, its seconds, and those of its inputs.
 Done = tuple[Node, int, float, float]
@@ -218,6 +228,44 @@ class Calling(Form):
     def timed(self, spans: list[tuple[Form, float, float]]) -> Payload | None:
         payload, given = self._called_on(), sum(self.lengths)  # counted when the functions were called
         return payload if len(payload) == given else payload.subset(range(given))
+
+
+class Reading(Calling):
+    """One whose plans are read to their ends, so that it is known only then how many elements they give.
+
+    Attributes:
+        reads: always.
+        lacks_room: whether one did not end because there is room for too few elements yet.
+    """
+
+    reads = True
+    lacks_room = False
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(node, (), 1)
+        self.leaves_out = self.grows = True
+        self._plans: list[Any] = [node]
+        self._begun: list[Any] = []  # as they were when it was called
+        self.done = []
+
+    @property
+    def nbytes(self) -> int:
+        return 0  # nobody knows yet
+
+    def takes(self, plan: Any) -> bool:
+        if type(plan) is not type(self.node) or plan.name != self.node.name or not self._reads_like(plan):
+            return False
+        self._plans.append(plan)
+        self.lengths.append(1)
+        return True
+
+    def _reads_like(self, plan: Any) -> bool:
+        """Returns whether another plan of this operation is read as the first one is."""
+        raise NotImplementedError
+
+    def keep(self, plans: int) -> None:
+        del self._plans[plans:]
+        super().keep(plans)
 
 
 class MadeTogether(NamedTuple):

@@ -28,7 +28,7 @@ from headrace.physical.made import MOST_BYTES
 from headrace.physical.stage import Stage
 from headrace.physical.stages.sources_generator import START, GeneratorRun, GeneratorStage
 from headrace.physical.stages.together.calls import has_same_code
-from headrace.physical.stages.together.forms import Calling, OpenersOrigin
+from headrace.physical.stages.together.forms import OpenersOrigin, Reading
 from headrace.plan.sources import FromGenerator
 from headrace.semantics.generator_runs import own_state_of, started_generator
 from headrace.semantics.signed import Signed
@@ -40,47 +40,26 @@ _AT_START: Final = {"index": 0}
 _ENOUGH_BYTES: Final = 16 * MOST_BYTES
 
 
-class GeneratorForm(Calling):
+class GeneratorForm(Reading):
     """What generators yield, of each plan one."""
 
-    reads = True
-    lacks_room = False
-
     def __init__(self, node: FromGenerator) -> None:
-        super().__init__(node, (), 1)
-        self.leaves_out = self.grows = True  # how many elements there are is known once they are read
-        self._plans: list[Any] = [node]
+        super().__init__(node)
         self._first: Sequence[int] | None = None  # how many elements of each plan are read, where not all
-        self._begun: list[FromGenerator] = []  # as they were when it was called
         self._rows: list[Element] = []  # of the plans that were read to their ends
         self._kinds: frozenset[type] | None = None
         self._ends: list[int] = []  # of these among them
         self._apart: dict[int, GeneratorRun] = {}  # of plans after those, as far as they were begun
-        self.done = []
 
     def call_on_first(self, counts: Sequence[int]) -> None:
         """Has so many elements of each plan alone be read, as nobody takes more; of plans taken later the counts come later, too."""
         self._first = counts
 
-    @property
-    def nbytes(self) -> int:
-        return 0  # nobody knows yet
-
-    def takes(self, plan: Any) -> bool:
+    def _reads_like(self, plan: FromGenerator) -> bool:
         node: Any = self.node
-        if type(plan) is not FromGenerator or plan.name != node.name:
-            return False
         if not has_same_code(plan.generator, node.generator):
             return False
-        if plan.signature is not node.signature and plan.signature != node.signature:
-            return False
-        self._plans.append(plan)
-        self.lengths.append(1)
-        return True
-
-    def keep(self, plans: int) -> None:
-        del self._plans[plans:]
-        super().keep(plans)
+        return plan.signature is node.signature or plan.signature == node.signature
 
     def settle(self) -> None:
         starts = [0, *self._ends]
