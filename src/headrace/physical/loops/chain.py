@@ -78,16 +78,21 @@ class Chain:
             is_stacked: whether all results are stacked by who reads them.
         """
         patience = Patience.endless(self.policy.rows_a_look) if in_worker else self.policy.patience()
-        probed = self.learned.to_probe(len(block))
-        if not probed:
-            return self._looped(block, numbers, tally, start_s, patience, is_stacked=is_stacked)
-        pieces = self._probed(block.slice(0, probed), numbers, tally)
-        if probed == len(block) or patience.is_over:
-            return pieces, probed
-        rest = block.slice(probed, len(block))
-        numbers = [number + probed for number in numbers]
-        more, done = self._looped(rest, numbers, tally, time.perf_counter(), patience, is_stacked=is_stacked)
-        return pieces + more, probed + done
+        pieces: list[BlockOrFailure] = []
+        done = 0
+        for count, by_link in self.learned.ways(len(block)):
+            part = block if count == len(block) else block.slice(done, done + count)
+            counted = [number + done for number in numbers]
+            if by_link:
+                made, passed = self._probed(part, counted, tally), count
+            else:
+                made, passed = self._looped(part, counted, tally, start_s, patience, is_stacked=is_stacked)
+            pieces += made
+            done += passed
+            if done == len(block) or passed < count or patience.is_over:
+                break
+            start_s = time.perf_counter()
+        return pieces, done
 
     def _looped(
         self,

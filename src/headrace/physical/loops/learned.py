@@ -6,7 +6,7 @@ makes, and by the workers that run one. It is nothing but speed: whoever finds i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from headrace.elements.structure import Element
@@ -77,11 +77,25 @@ class Learned:
         """Whether some elements went link by link, so that each result was seen."""
         return self._known is not None
 
-    def to_probe(self, count: int) -> int:
-        """Returns how many elements of a block with that many are to go link by link."""
-        if self._elements_to_wait > 0:
-            self._elements_to_wait -= count
-            return 0
+    def ways(self, count: int) -> Iterator[tuple[int, bool]]:
+        """Yields how a block of so many elements goes: so many of it through the loop, or, where that is said, link by link; and so on.
+
+        What a loop that knows nothing makes of the first ones tells how the others are made, be they of the same block. Who stops in the
+        middle goes on with the next block as with the rest of this one.
+        """
+        first = min(count, self._elements_to_wait)
+        if first:
+            self._elements_to_wait -= first
+            yield first, False
+        rest = count - first
+        probed = self._to_probe(rest) if rest else 0
+        if probed:
+            yield probed, True
+        if rest > probed:
+            yield rest - probed, False
+
+    def _to_probe(self, count: int) -> int:
+        """Returns how many elements of so many are to go link by link."""
         self._blocks_to_wait -= 1
         has_seen_all = len(self._kinds) == 1 and self.is_known  # a single link has all the time for itself
         if self._blocks_to_wait >= 0 or has_seen_all or not self._policy.probed:

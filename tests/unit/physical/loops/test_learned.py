@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
-import pytest
+import itertools
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.blocks.block import Block
+from headrace.blocks.cursor import IndexCursor
+from headrace.blocks.origin import IndexOrigin
+from headrace.blocks.payload import Rows
 from headrace.physical.loop_policy import LoopPolicy
+from headrace.physical.loops.chain import Chain
 from headrace.physical.loops.learned import Learned
+from headrace.physical.loops.one_pass import Tally
+from headrace.physical.loops.text import Head
+from headrace.plan.elementwise import Map
+from headrace.plan.sources import Range
+
+PROBED = 16
+ONE_MAP = Map(input=Range(start=0, stop=100, step=1), function=lambda x: (x, str(x)))
 
 
 def test_the_first_look_at_a_chain_says_how_its_time_is_shared_and_later_ones_count_half() -> None:
@@ -15,3 +31,45 @@ def test_the_first_look_at_a_chain_says_how_its_time_is_shared_and_later_ones_co
     assert learned.shares == [1.0, 0.0]
     learned.share([1.0, 1.0])
     assert learned.shares == pytest.approx([0.75, 0.25])
+
+
+def one_chain() -> Chain:
+    """A chain that knows nothing yet, of a shape for which a loop was generated."""
+    Chain([ONE_MAP], LoopPolicy(probed=PROBED)).learned.loop(Head(False), is_stacked=False)
+    return Chain([ONE_MAP], LoopPolicy(probed=PROBED))
+
+
+@given(counts=st.lists(st.integers(1, 60), min_size=1, max_size=12))
+def test_how_elements_come_in_blocks_does_not_matter_for_which_of_them_is_looked_at_first(counts: list[int]) -> None:
+    learned = one_chain().learned
+    by_link: list[bool] = []
+    for count in counts:
+        ways = list(learned.ways(count))
+        assert sum(elements for elements, _ in ways) == count
+        assert all(elements for elements, _ in ways)
+        by_link += itertools.chain.from_iterable([is_by_link] * elements for elements, is_by_link in ways)
+    assert by_link[:PROBED] == [False] * min(PROBED, len(by_link))
+    assert by_link[PROBED : PROBED + 1] in ([], [True])
+
+
+@given(counts=st.lists(st.integers(1, 60), min_size=1, max_size=12))
+def test_a_block_that_is_left_in_the_middle_puts_off_no_look(counts: list[int]) -> None:
+    learned = one_chain().learned
+    ways = [
+        next(learned.ways(count)) for count in counts
+    ]  # of each block the first part alone, as where elements take long
+    through_the_loop = [elements for elements, is_by_link in ways if not is_by_link]
+    before = list(itertools.takewhile(lambda way: not way[1], ways))
+    assert sum(elements for elements, _ in before) == min(PROBED, sum(through_the_loop))
+
+
+@pytest.mark.parametrize("is_stacked", [False, True])
+def test_what_the_first_elements_of_a_block_show_holds_for_the_others_of_it(is_stacked: bool) -> None:
+    chain = one_chain()
+    rows = list(range(100))
+    block = Block(Rows(rows), IndexCursor(0), IndexOrigin(range(100)))
+    pieces, done = chain.run(block, (), Tally.of(1), 0.0, in_worker=True, is_stacked=is_stacked)
+    assert (done, [row for piece in pieces for row in piece.payload.rows()]) == (100, [(x, str(x)) for x in rows])  # type: ignore[union-attr]
+    assert chain.learned.is_known
+    assert [len(piece) for piece in pieces] == [PROBED, PROBED, 100 - 2 * PROBED]  # type: ignore[arg-type]
+    assert chain.learned.is_to_look_at is not is_stacked  # it was looked at where results are stacked
