@@ -13,7 +13,7 @@ from headrace.log import LOG
 from headrace.observe.watch import WATCH
 from headrace.semantics.timed_calls import LEFT_BEHIND
 
-__all__ = ["OPEN_RUNS", "is_inside_run"]
+__all__ = ["OPEN_RUNS", "RUN_READ_BY", "is_inside_run"]
 
 
 class Endable(Protocol):
@@ -39,8 +39,11 @@ class Endable(Protocol):
 
 # Runs that may still be open, for the interpreter's exit.
 OPEN_RUNS: Final[weakref.WeakSet[Endable]] = weakref.WeakSet()
+# Which of them each thread reads at this moment: the inner one, where a function of one reads another.
+RUN_READ_BY: Final[dict[int, Endable]] = {}
 if hasattr(os, "register_at_fork"):  # a copy of this process has none of them
     os.register_at_fork(after_in_child=OPEN_RUNS.clear)
+    os.register_at_fork(after_in_child=RUN_READ_BY.clear)
 # How long a user's function may go on at the interpreter's exit before the process ends without it.
 _EXIT_PATIENCE_S = 5.0
 # What is waited for a thread before it is seen whether it only waits itself.
@@ -54,7 +57,9 @@ _given_up: Final[set[threading.Thread]] = set()
 def is_inside_run() -> bool:
     """Returns whether who asks is called by a function of an open run: in the thread that reads it, or in one of headrace's own."""
     ident = threading.get_ident()
-    if any(run.is_read_by(ident) for run in OPEN_RUNS):
+    run = RUN_READ_BY.get(ident)
+    # Where Ctrl-C came as an inner one was left, it stands there still.
+    if run is not None and (run.is_read_by(ident) or any(other.is_read_by(ident) for other in OPEN_RUNS)):
         return True
     return threading.current_thread().name.startswith("headrace-")
 

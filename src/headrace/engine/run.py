@@ -11,7 +11,7 @@ from headrace.blocks.block import Failure
 from headrace.blocks.cursor import Cursor, State
 from headrace.engine import choosing
 from headrace.engine.choosing import may_hang
-from headrace.engine.ending import OPEN_RUNS
+from headrace.engine.ending import OPEN_RUNS, RUN_READ_BY
 from headrace.engine.figures import RunFigures
 from headrace.engine.phases import CLOSE, CLOSED, CLOSING, GIVE_BACK, KEEP, NEXT, OPEN, STOP
 from headrace.engine.plans import physical_plan
@@ -207,7 +207,9 @@ class Run:
             if now_s >= self._figures.window.due_s:
                 self._figures.window.note(now_s)
                 ONLOOKERS.lasts(now_s)
-            self._puller = threading.get_ident()  # no call from here on, as Ctrl-C would leave it behind
+            ident = threading.get_ident()
+            outer = RUN_READ_BY.get(ident)
+            self._puller, RUN_READ_BY[ident] = ident, self  # no call from here on, as Ctrl-C would leave it behind
             try:
                 item = next(pulled_apart(self._root, limit))
                 let_go_of_frames_of_failed()
@@ -225,6 +227,10 @@ class Run:
                 self._puller = None
                 if self._phase is CLOSING:
                     self._give_back()
+                if outer is not None and outer.is_read_by(ident):
+                    RUN_READ_BY[ident] = outer
+                else:
+                    RUN_READ_BY.pop(ident, None)
 
     def stages(self) -> tuple[StageStats, ...]:
         """Returns what each stage did so far, sources first."""

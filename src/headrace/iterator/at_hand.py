@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from headrace.blocks.block import Block, BlockOrFailure
 from headrace.blocks.payload import Payload
@@ -18,6 +20,9 @@ from headrace.physical.made import Pieces
 from headrace.plan.node import Node
 from headrace.plan.quiet import calls_at_most, is_of_window, is_quiet
 from headrace.semantics.dataloader_workers import warn_of_whole_copies
+
+if TYPE_CHECKING:
+    from headrace.engine.inside import InnerPlan
 
 __all__ = ["AtHand", "elements_at_hand", "iterator_of", "payload_at_hand"]
 
@@ -81,15 +86,21 @@ def elements_at_hand(dataset: object, plan: Node) -> AtHand | DatasetIterator | 
         made = all_elements(plan, counts=False)
         found = None if made is None else made[0]
     elif calls_at_most(plan) and is_inside_run():
-        from headrace.engine.inside import InnerPlan  # what larger plans do not need
-
-        found = InnerPlan(plan).elements()
+        found = _inner_plan()(plan).elements()
     else:
         return None
     if found is None:
         return None
     warn_of_whole_copies(dataset, plan)
     return AtHand(found) if isinstance(found, list) else DatasetIterator(found)
+
+
+@functools.cache  # to name it in each call takes as long as to make a few elements
+def _inner_plan() -> type[InnerPlan]:
+    """Returns what larger plans do not need."""
+    from headrace.engine.inside import InnerPlan
+
+    return InnerPlan
 
 
 def _are_runs_watched() -> bool:
