@@ -17,7 +17,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from typing import Protocol
+from typing import Final, Protocol
 
 from headrace.blocks.columns import Columns
 from headrace.blocks.origin import Indices, subset
@@ -26,6 +26,9 @@ from headrace.elements.rows_and_columns import columns_in_order, rows_of_leaves
 from headrace.elements.structure import Element, TreeDef, flatten, nbytes_of, unflatten
 
 __all__ = ["IndexSource", "Indexed", "Payload", "Rows", "Zipped"]
+
+# The types of so many elements are looked at, where those of others beside them are known.
+_FEW: Final = 32
 
 
 class Payload(Protocol):
@@ -91,10 +94,16 @@ class Rows:
     def joined(cls, payloads: Sequence[Payload]) -> Rows:
         """Returns the elements of payloads one after the other."""
         elements = list(itertools.chain.from_iterable([payload.rows() for payload in payloads]))
-        kinds = payloads[0]._one_kind if isinstance(payloads[0], cls) else None  # noqa: SLF001 - of this very class
-        if kinds is not None and any(type(other) is not cls or other._kinds != kinds for other in payloads):  # noqa: SLF001 - as above
+        longest = max(payloads, key=len)
+        kinds = longest._one_kind if isinstance(longest, cls) else None  # noqa: SLF001 - of this very class
+        if kinds is not None and any(type(other) is not cls or other._kinds_at_hand != kinds for other in payloads):  # noqa: SLF001 - as above
             kinds = None
         return cls(elements, kinds)
+
+    @property
+    def _kinds_at_hand(self) -> AbstractSet[type] | None:
+        """The types, where they are known or found in no time."""
+        return self.kinds if len(self.elements) <= _FEW else self._kinds
 
     @property
     def _one_kind(self) -> AbstractSet[type] | None:

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from headrace.blocks.block import Block, BlockOrFailure
+from headrace.blocks.payload import Rows
 from headrace.elements.structure import Element
 from headrace.physical.loop_policy import LoopPolicy, Patience
 from headrace.physical.loops.forms import Form, form_of, joined_form
@@ -92,7 +93,18 @@ class Chain:
             if done == len(block) or passed < count or patience.is_over:
                 break
             start_s = time.perf_counter()
-        return pieces, done
+        return (self._as_one(pieces, block, done) if len(pieces) > 1 else pieces), done
+
+    def _as_one(self, pieces: list[BlockOrFailure], block: Block, done: int) -> list[BlockOrFailure]:
+        """Returns what became of so many elements as one piece, where each became one, and all are in lists.
+
+        Else who reads it takes the first few for all there is at once, and what they took, which is what all took, for theirs.
+        """
+        lists = [piece.payload for piece in pieces if isinstance(piece, Block) and isinstance(piece.payload, Rows)]
+        if self._whole.filters or len(lists) < len(pieces):
+            return pieces
+        whole = block.slice(0, done)
+        return [Block(Rows.joined(lists), whole.cursor, whole.origin)]
 
     def _looped(
         self,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.blocks.block import Block
+from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import IndexCursor
 from headrace.blocks.origin import IndexOrigin
 from headrace.blocks.payload import Rows
@@ -71,5 +71,34 @@ def test_what_the_first_elements_of_a_block_show_holds_for_the_others_of_it(is_s
     pieces, done = chain.run(block, (), Tally.of(1), 0.0, in_worker=True, is_stacked=is_stacked)
     assert (done, [row for piece in pieces for row in piece.payload.rows()]) == (100, [(x, str(x)) for x in rows])  # type: ignore[union-attr]
     assert chain.learned.is_known
-    assert [len(piece) for piece in pieces] == [PROBED, PROBED, 100 - 2 * PROBED]  # type: ignore[arg-type]
+    # In lists they come together; those that are taken apart, as they are to be stacked, stay beside the first ones.
+    assert [len(piece) for piece in pieces] == ([PROBED, PROBED, 100 - 2 * PROBED] if is_stacked else [100])  # type: ignore[arg-type]
     assert chain.learned.is_to_look_at is not is_stacked  # it was looked at where results are stacked
+
+
+@given(count=st.integers(1, 60), failing=st.sets(st.integers(0, 59), max_size=4), first=st.integers(0, 1_000))
+def test_what_becomes_of_a_block_is_in_one_piece_but_for_failures(count: int, failing: set[int], first: int) -> None:
+    def checked(x: int) -> tuple[int, str]:
+        if x - first in failing:
+            raise ValueError(x)
+        return x, str(x)
+
+    node = Map(input=Range(start=0, stop=2_000, step=1), function=checked)
+    chain = Chain([node], LoopPolicy(probed=PROBED))
+    block = Block(Rows([*range(first, first + count)]), IndexCursor(first), IndexOrigin(range(first, first + count)))
+    pieces, done = chain.run(block, (), Tally.of(1), 0.0, in_worker=True)
+    assert done == count
+    at = first
+    for piece in pieces:
+        assert piece.cursor == IndexCursor(at)
+        if isinstance(piece, Failure):
+            assert at - first in failing
+            at += 1
+            continue
+        rows = piece.payload.rows()
+        assert rows == [(x, str(x)) for x in range(at, at + len(rows))]
+        assert list(piece.origin.indices) == [*range(at, at + len(rows))]  # type: ignore[attr-defined]  # an IndexOrigin
+        at += len(rows)
+    assert at == first + count
+    if not failing & set(range(count)):
+        assert len(pieces) == 1
