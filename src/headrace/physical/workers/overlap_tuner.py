@@ -31,7 +31,8 @@ __all__ = ["OverlapTuner", "overlap_of"]
 _HAND_OVER_S: Final = 5e-5
 # So much more than they hid hand-overs may have cost before the thread ends: those of the first few blocks.
 _MOST_LOST_S: Final = 5 * _HAND_OVER_S
-# A first element that takes so long is followed by a thread at once, which takes a tenth of that to start and to end.
+# A first block that takes so long is followed by a thread at once, which takes a tenth of that to start and to end; unless it takes so
+# long as it has many cheap elements, as where an epoch begins with a block as long as the last one's.
 _LONG_S: Final = 1e-3
 # So much could have been hidden before a thread is tried: as much as a trial may lose where both sides need Python's lock.
 _FIRST_PATIENCE_S: Final = 4e-3
@@ -123,20 +124,22 @@ class OverlapTuner:
         self._is_measured = False  # what making them here takes, since it is known that a thread could be worth it
         self._lately_hideable_s = self._lately_elements = 0.0
 
-    def made_here(self, elements: int, made_s: float, gap_s: float | None) -> None:
+    def made_here(self, elements: int, made_s: float, gap_s: float | None, *, more: int = 0) -> None:
         """Learns from a block that was made when it was asked for.
 
         Args:
             elements: how many it has.
             made_s: how long it took to make.
             gap_s: how long the consumer was away before it; None before the first.
+            more: how many others were made with it, and come next at once.
         """
         self._recent[False].append((made_s, gap_s or 0.0, elements))
         if self._is_trying(made_s + (gap_s or 0.0)):
             return
         found = self._found
         if gap_s is None:
-            if made_s >= _LONG_S and found.ahead is None and not self._is_pulled_on:
+            is_long = made_s >= max(_LONG_S, _CHEAP_S * (elements + more))
+            if is_long and found.ahead is None and not self._is_pulled_on:
                 self.reason = f"the first block took {duration(made_s)} to make"
                 self.ahead = True
             return

@@ -98,7 +98,7 @@ class PrefetchStage(Stage):
         if isinstance(item, Block):
             seconds = self._now_s() - start
             self._pace.observe(len(item), seconds, item.payload.nbytes)
-            self._tuner.made_here(len(item), seconds, gap_s)
+            self._tuner.made_here(len(item), seconds, gap_s, more=self.inputs[0].made_elements)
             if self._tuner.ahead and not self.inputs[0].is_spent:  # before the consumer goes away with what it has
                 self._hand_over()
         return item

@@ -89,6 +89,13 @@ def test_a_first_element_that_takes_long_begins_a_thread_before_it_is_handed_on(
     assert tuner.ahead
 
 
+@given(st.integers(1, 10_000), st.integers(0, 10_000), st.floats(1e-4, 1.0))
+def test_a_first_block_of_many_cheap_elements_begins_none(elements: int, more: int, made_s: float) -> None:
+    tuner = OverlapTuner()
+    tuner.made_here(elements, made_s, None, more=more)
+    assert tuner.ahead == (made_s >= max(0.001, 1e-4 * (elements + more)))
+
+
 @given(st.sampled_from([0.02, 0.05]), st.sampled_from([0.0, 0.02]))
 def test_where_the_consumer_pulls_on_at_once_a_long_first_element_decides_nothing(made_s: float, gap_s: float) -> None:
     tuner, world = OverlapTuner(is_pulled_on=True), World(made_s, gap_s)
