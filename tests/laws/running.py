@@ -63,7 +63,7 @@ class Way:
 class NeverAhead(OverlapTuner):
     """Has a prefetch make its elements where they are asked for."""
 
-    def made_here(self, elements: int, made_s: float, gap_s: float | None, *, more: int = 0) -> None:
+    def made_here(self, elements: int, made_s: float, gap_s: float | None, *, is_alone: bool = True) -> None:
         """Learns nothing."""
 
 
@@ -81,7 +81,7 @@ class AlwaysAhead(OverlapTuner):
 class Alternating(OverlapTuner):
     """Gives the input to a thread after each block that was made here, and has it back after each that the thread made."""
 
-    def made_here(self, elements: int, made_s: float, gap_s: float | None, *, more: int = 0) -> None:
+    def made_here(self, elements: int, made_s: float, gap_s: float | None, *, is_alone: bool = True) -> None:
         """Changes to the other way."""
         self.ahead = True
 

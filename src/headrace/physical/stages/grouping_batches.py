@@ -80,9 +80,8 @@ class BatchStage(Stage):
 
     @property
     def made_elements(self) -> int:  # type: ignore[override]  # where nobody makes any it is a number
-        """How many batches of the latest piece are left, and else how many are views of what its input holds ready."""
-        made = sum(len(item) for item in self._ready if isinstance(item, Block))
-        return made or min(self.inputs[0].ready_elements // self._size, _VIEWS_AT_ONCE)
+        """How many batches are views of what its input holds ready."""
+        return min(self.inputs[0].ready_elements // self._size, _VIEWS_AT_ONCE)
 
     def _holds(self, blocks: list[Block], nbytes: int, count: int) -> None:
         """Says what it has: of batches that are not whole yet, and of those that are ready."""

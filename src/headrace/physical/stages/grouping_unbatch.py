@@ -84,6 +84,9 @@ class UnbatchStage(Stage):
     def _is_spent(self) -> bool:
         return self._slices is None and self._unopened is None and not self._drop and self._has_spent_source
 
+    def _holds_elements(self) -> bool:
+        return self._slices is not None or self._unopened is not None
+
     def _pull(self, limit: int) -> Item:
         while self._slices is None:
             if self._unopened is not None:

@@ -203,6 +203,9 @@ class ShuffleStage(Stage):
             block = block.slice(0, limit)
         return self._without_failures(block) if self._slots.any_failure else block
 
+    def _holds_elements(self) -> bool:
+        return self._filled and not self._is_spent()
+
     def _is_spent(self) -> bool:
         if self._order is None or self._pending is not None or self._is_changed:
             return False

@@ -32,7 +32,8 @@ _HAND_OVER_S: Final = 5e-5
 # So much more than they hid hand-overs may have cost before the thread ends: those of the first few blocks.
 _MOST_LOST_S: Final = 5 * _HAND_OVER_S
 # A first block that takes so long is followed by a thread at once, which takes a tenth of that to start and to end; unless it takes so
-# long as it has many cheap elements, as where an epoch begins with a block as long as the last one's.
+# long as many cheap elements were made, as where an epoch begins with a block as long as the last one's. Where some of them are held by
+# what is upstream, or a buffer was filled, the second block tells.
 _LONG_S: Final = 1e-3
 # So much could have been hidden before a thread is tried: as much as a trial may lose where both sides need Python's lock.
 _FIRST_PATIENCE_S: Final = 4e-3
@@ -101,7 +102,7 @@ class _Found:
 class OverlapTuner:
     """Decides where a prefetch makes its elements; ``ahead`` is the answer, from the next block on.
 
-    The first block is made here, unless a thread is known to be better. If that took long enough, the thread begins before its
+    The first block is made here, unless a thread is known to be better. If its elements took long enough, the thread begins before its
     consumer has it, unless that one pulls on at once: then it is tried as soon as there was something to hide.
 
     Args:
@@ -121,28 +122,32 @@ class OverlapTuner:
         # Of the latest blocks of each way: what was waited for it, how long its consumer was away before, and how many elements it has.
         self._recent: dict[bool, deque[_Block]] = {False: deque(maxlen=_TRIED), True: deque(maxlen=_TOLD_BY)}
         self._made_s = self._gap_s = self._elements = 0.0  # of a block, lately
+        self._is_next_telling = (
+            False  # whether the next block tells what blocks take, as what was made with the first is held
+        )
         self._is_measured = False  # what making them here takes, since it is known that a thread could be worth it
         self._lately_hideable_s = self._lately_elements = 0.0
 
-    def made_here(self, elements: int, made_s: float, gap_s: float | None, *, more: int = 0) -> None:
+    def made_here(self, elements: int, made_s: float, gap_s: float | None, *, is_alone: bool = True) -> None:
         """Learns from a block that was made when it was asked for.
 
         Args:
             elements: how many it has.
             made_s: how long it took to make.
             gap_s: how long the consumer was away before it; None before the first.
-            more: how many others were made with it, and come next at once.
+            is_alone: whether none is held that was made with it, as where the first one fills a buffer.
         """
         self._recent[False].append((made_s, gap_s or 0.0, elements))
         if self._is_trying(made_s + (gap_s or 0.0)):
             return
-        found = self._found
-        if gap_s is None:
-            is_long = made_s >= max(_LONG_S, _CHEAP_S * (elements + more))
-            if is_long and found.ahead is None and not self._is_pulled_on:
-                self.reason = f"the first block took {duration(made_s)} to make"
-                self.ahead = True
+        if not is_alone:
+            self._is_next_telling = True
+        elif gap_s is None or self._is_next_telling:
+            self._is_next_telling = False
+            self._tells_at_once(elements, made_s, gap_s)
+        if gap_s is None or self.ahead:
             return
+        found = self._found
         hideable_s = self._averaged(elements, made_s, gap_s)
         found.hideable_s += hideable_s
         self._lately_hideable_s = _FADING * self._lately_hideable_s + min(made_s, gap_s)
@@ -161,6 +166,13 @@ class OverlapTuner:
         elif self._is_steady():
             self.reason = f"a trial: {self._hidden_at_most(hideable_s)}"
             self._try(ahead=True)
+
+    def _tells_at_once(self, elements: int, made_s: float, gap_s: float | None) -> None:
+        """Has a thread begin where a first block takes long for what it has, and nothing is known of other epochs."""
+        is_long = made_s >= max(_LONG_S, _CHEAP_S * elements)
+        if is_long and self._found.ahead is None and not self._is_pulled_on:
+            self.reason = f"the {'first' if gap_s is None else 'second'} block took {duration(made_s)} to make"
+            self.ahead = True
 
     def taken(self, elements: int, made_s: float, waited_s: float, gap_s: float) -> None:
         """Learns from a block that the thread has made.

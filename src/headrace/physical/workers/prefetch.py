@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from headrace.blocks.block import Block, BlockOrFailure
 from headrace.clock import Clock
@@ -98,7 +98,8 @@ class PrefetchStage(Stage):
         if isinstance(item, Block):
             seconds = self._now_s() - start
             self._pace.observe(len(item), seconds, item.payload.nbytes)
-            self._tuner.made_here(len(item), seconds, gap_s, more=self.inputs[0].made_elements)
+            is_alone = gap_s is not None or not _any_holds(self.inputs)
+            self._tuner.made_here(len(item), seconds, gap_s, is_alone=is_alone)
             if self._tuner.ahead and not self.inputs[0].is_spent:  # before the consumer goes away with what it has
                 self._hand_over()
         return item
@@ -331,3 +332,8 @@ class _Driver:
 
 def _elements_of(item: BlockOrFailure) -> int:
     return len(item) if isinstance(item, Block) else 1
+
+
+def _any_holds(stages: Sequence[Stage]) -> bool:
+    """Returns whether one of these, or one that they read, has elements that it has not given yet."""
+    return any(stage.holds_elements or _any_holds(stage.inputs) for stage in stages)

@@ -117,11 +117,6 @@ class TunedStage(Stage):
         self._beside = self._make_beside(self._source, self._given)
         return self._beside
 
-    @property
-    def made_elements(self) -> int:  # type: ignore[override]  # where nobody makes any it is a number
-        """How many the stage of the moment has made."""
-        return self.inputs[0].made_elements
-
     def _is_spent(self) -> bool:
         return self.inputs[0].is_spent
 

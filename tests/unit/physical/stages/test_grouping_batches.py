@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import headrace as hr
 from headrace.blocks.block import Block
@@ -81,36 +79,3 @@ def test_batches_of_what_lies_ready_are_asked_for_together(ready: int, size: int
         block = stage.pull(made)
         assert isinstance(block, Block)
         assert len(block) == made
-
-
-class InPieces(Singles):
-    """Gives numbers in pieces of these lengths."""
-
-    def __init__(self, pieces: list[int]) -> None:
-        super().__init__()
-        self._pieces = pieces[::-1]
-
-    def _pull(self, limit: int) -> Item:
-        if not self._pieces:
-            return None
-        count = min(self._pieces.pop(), limit)
-        start, self._next = self._next, self._next + count
-        return Block(Rows([*range(start, start + count)]), IndexCursor(start), IndexOrigin(range(start, start + count)))
-
-
-@given(st.lists(st.integers(1, 40), min_size=1, max_size=8), st.integers(1, 10), st.integers(1, 20))
-def test_what_is_said_to_be_made_comes_without_another_look_at_the_input(
-    pieces: list[int], size: int, limit: int
-) -> None:
-    node = hr.Dataset.range(sum(pieces)).batch(size, drop_remainder=True)._plan
-    assert isinstance(node, Batch)
-    source = InPieces(pieces)
-    stage = BatchStage(node, source, Meter("batch"))
-    while (block := stage.pull(limit)) is not None:
-        assert isinstance(block, Block)
-        made, left = stage.made_elements, len(source._pieces)
-        while made:
-            block = stage.pull(made)
-            assert isinstance(block, Block)
-            made -= len(block)
-        assert len(source._pieces) == left

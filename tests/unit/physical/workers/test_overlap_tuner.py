@@ -89,11 +89,22 @@ def test_a_first_element_that_takes_long_begins_a_thread_before_it_is_handed_on(
     assert tuner.ahead
 
 
-@given(st.integers(1, 10_000), st.integers(0, 10_000), st.floats(1e-4, 1.0))
-def test_a_first_block_of_many_cheap_elements_begins_none(elements: int, more: int, made_s: float) -> None:
+@given(st.integers(1, 10_000), st.floats(1e-4, 1.0))
+def test_a_first_block_of_many_cheap_elements_begins_none(elements: int, made_s: float) -> None:
     tuner = OverlapTuner()
-    tuner.made_here(elements, made_s, None, more=more)
-    assert tuner.ahead == (made_s >= max(0.001, 1e-4 * (elements + more)))
+    tuner.made_here(elements, made_s, None)
+    assert tuner.ahead == (made_s >= max(0.001, 1e-4 * elements))
+
+
+@given(st.floats(1e-3, 10.0), st.integers(1, 100), st.floats(1e-4, 1.0), st.floats(0.0, 1e-6))
+def test_where_others_were_made_with_the_first_block_the_second_tells(
+    filled_s: float, elements: int, made_s: float, gap_s: float
+) -> None:
+    tuner = OverlapTuner()
+    tuner.made_here(1, filled_s, None, is_alone=False)
+    assert not tuner.ahead
+    tuner.made_here(elements, made_s, gap_s)
+    assert tuner.ahead == (made_s >= max(0.001, 1e-4 * elements))
 
 
 @given(st.sampled_from([0.02, 0.05]), st.sampled_from([0.0, 0.02]))
