@@ -33,7 +33,7 @@ _HAND_OVER_S: Final = 5e-5
 _MOST_LOST_S: Final = 5 * _HAND_OVER_S
 # A first block that takes so long is followed by a thread at once, which takes a tenth of that to start and to end; unless it takes so
 # long as many cheap elements were made, as where an epoch begins with a block as long as the last one's. Where some of them are held by
-# what is upstream, or a buffer was filled, the second block tells.
+# what is upstream, or a buffer was filled, the second block tells, of later epochs too.
 _LONG_S: Final = 1e-3
 # So much could have been hidden before a thread is tried: as much as a trial may lose where both sides need Python's lock.
 _FIRST_PATIENCE_S: Final = 4e-3
@@ -79,6 +79,7 @@ class _Found:
         "has_won",
         "hideable_s",
         "interval",
+        "is_slow",
         "left",
         "lost_s",
         "patience_s",
@@ -88,6 +89,7 @@ class _Found:
     def __init__(self, _: object = None) -> None:
         self.ahead: bool | None = None  # the better way; None before both were tried
         self.budget = TrialBudget()
+        self.is_slow = False  # whether a block that told was long for what it has
         self.has_won = False  # whether a thread for cheap elements was better once
         self.hideable_s = 0.0  # while elements are made here: what a thread could have hidden
         self.patience_s = _FIRST_PATIENCE_S  # how much of that there must be before a thread is tried
@@ -140,7 +142,7 @@ class OverlapTuner:
         self._recent[False].append((made_s, gap_s or 0.0, elements))
         if self._is_trying(made_s + (gap_s or 0.0)):
             return
-        if not is_alone:
+        if not is_alone and not self._found.is_slow:
             self._is_next_telling = True
         elif gap_s is None or self._is_next_telling:
             self._is_next_telling = False
@@ -169,8 +171,8 @@ class OverlapTuner:
 
     def _tells_at_once(self, elements: int, made_s: float, gap_s: float | None) -> None:
         """Has a thread begin where a first block takes long for what it has, and nothing is known of other epochs."""
-        is_long = made_s >= max(_LONG_S, _CHEAP_S * elements)
-        if is_long and self._found.ahead is None and not self._is_pulled_on:
+        self._found.is_slow = made_s >= max(_LONG_S, _CHEAP_S * elements)
+        if self._found.is_slow and self._found.ahead is None and not self._is_pulled_on:
             self.reason = f"the {'first' if gap_s is None else 'second'} block took {duration(made_s)} to make"
             self.ahead = True
 
@@ -186,6 +188,8 @@ class OverlapTuner:
         if not self.ahead:  # it was made before the thread was told to end
             return
         self._recent[True].append((waited_s, gap_s, elements))
+        if made_s < _CHEAP_S * elements:  # the one that told was so by chance
+            self._found.is_slow = False
         hideable_s = self._averaged(elements, made_s, gap_s)
         if self._is_trying(waited_s + gap_s) or self._made_s > _SLOW_S:
             return

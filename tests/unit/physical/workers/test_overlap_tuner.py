@@ -105,6 +105,14 @@ def test_where_others_were_made_with_the_first_block_the_second_tells(
     assert not tuner.ahead
     tuner.made_here(elements, made_s, gap_s)
     assert tuner.ahead == (made_s >= max(0.001, 1e-4 * elements))
+    later = OverlapTuner(tuner._found)
+    later.made_here(1, filled_s, None, is_alone=False)
+    assert later.ahead == tuner.ahead  # it has told of later epochs, too
+    if later.ahead:
+        later.taken(64, 1e-3, 1e-5, 1e-5)  # of cheap ones: what it told was chance
+        last = OverlapTuner(tuner._found)
+        last.made_here(1, filled_s, None, is_alone=False)
+        assert not last.ahead
 
 
 @given(st.sampled_from([0.02, 0.05]), st.sampled_from([0.0, 0.02]))
