@@ -102,8 +102,9 @@ def test_where_others_were_made_with_the_first_block_the_second_tells(
 ) -> None:
     tuner = OverlapTuner()
     tuner.made_here(1, filled_s, None, is_alone=False)
-    assert not tuner.ahead
+    has_begun_at_once = tuner.ahead
     tuner.made_here(elements, made_s, gap_s)
+    assert not has_begun_at_once
     assert tuner.ahead == (made_s >= max(0.001, 1e-4 * elements))
     later = OverlapTuner(tuner._found)
     later.made_here(1, filled_s, None, is_alone=False)
