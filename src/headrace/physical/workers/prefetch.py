@@ -336,4 +336,10 @@ def _elements_of(item: BlockOrFailure) -> int:
 
 def _any_holds(stages: Sequence[Stage]) -> bool:
     """Returns whether one of these, or one that they read, has elements that it has not given yet."""
-    return any(stage.holds_elements or _any_holds(stage.inputs) for stage in stages)
+    left = [*stages]  # in plans of thousands of operations stages that ask each other need too much of C's stack
+    while left:
+        stage = left.pop()
+        if stage.holds_elements:
+            return True
+        left += stage.inputs
+    return False
